@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "base/fail.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static struct failure last;
+
+int fail(enum fail_class class, int errnum, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (last.class != FAIL_NONE)
+		return -errnum;
+	va_start(ap, fmt);
+	vsnprintf(last.text, sizeof(last.text), fmt, ap);
+	va_end(ap);
+	last.class = class;
+	fprintf(stderr, "rdmeter: %s\n", last.text);
+	return -errnum;
+}
+
+const struct failure *fail_last(void)
+{
+	return &last;
+}
+
+void fail_clear(void)
+{
+	last.class = FAIL_NONE;
+	last.text[0] = '\0';
+}
+
+void note(const char *fmt, ...)
+{
+	char text[FAIL_TEXT];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	fprintf(stderr, "rdmeter: %s\n", text);
+}

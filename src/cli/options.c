@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "cli/units.h"
+
+static const struct option_word words_test[] = {
+	{ "lat", TEST_LAT }, { "bw", TEST_BW }, { NULL, 0 },
+};
+
+static const struct option_word words_direction[] = {
+	{ "out", DIRECTION_OUT }, { NULL, 0 },
+};
+
+static const struct option_word words_stamp[] = {
+	{ "all", 1 }, { "off", 0 }, { NULL, 0 },
+};
+
+static const struct option_word words_mtu[] = {
+	{ "256", 256 }, { "512", 512 }, { "1024", 1024 }, { "2048", 2048 }, { "4096", 4096 },
+	{ NULL, 0 },
+};
+
+const struct option_row option_rows[] = {
+#define OPTION(field_, kind_, name_, letter_, aliases_, words_, min_, max_, dfl_, scope_, group_, \
+	       arg_, help_, manual_)                                                              \
+	{                                                                                         \
+		.name = name_, .letter = letter_, .aliases = aliases_, .kind = OPTION_##kind_,    \
+		.words = words_, .min = min_, .max = max_, .dfl = dfl_, .scope = SCOPE_##scope_,  \
+		.group = GROUP_##group_, .arg = arg_, .help = help_, .manual = manual_,           \
+		.offset = offsetof(struct options, field_),                                       \
+	},
+#include "cli/options.def"
+#undef OPTION
+};
+
+const size_t option_row_count = sizeof(option_rows) / sizeof(option_rows[0]);
+
+const char *const option_group_titles[GROUP_COUNT] = {
+	[GROUP_TEST] = "What to measure",
+	[GROUP_QUEUE] = "Queues and work requests",
+	[GROUP_MEMORY] = "Memory",
+	[GROUP_WHERE] = "Device and path",
+	[GROUP_CONTROL] = "Control connection",
+	[GROUP_OUTPUT] = "Output",
+	[GROUP_IGNORED] = "Accepted and ignored, for those used to perftest",
+};
+
+#define LONG_NAMES 128 /* names and aliases together */
+#define LONG_BASE 1000 /* getopt's values for rows; letters lie below */
+
+struct getopt_tables {
+	struct option longs[LONG_NAMES];
+	char *names[LONG_NAMES]; /* what longs[].name point to, to be freed */
+	size_t count;
+	char shorts[2 * 64];
+};
+
+struct option_value *option_value(struct options *opt, const struct option_row *row)
+{
+	return (struct option_value *)((char *)opt + row->offset);
+}
+
+const char *option_word(const struct option_word *words, uint64_t value)
+{
+	for (; words && words->word; words++)
+		if (words->value == value)
+			return words->word;
+	return NULL;
+}
+
+/* Long names compare with '-' for '_' and in lower case, as far as a '='. */
+static void normalize(char *name)
+{
+	for (; *name && *name != '='; name++)
+		*name = *name == '_' ? '-' : (char)tolower((unsigned char)*name);
+}
+
+static bool takes_argument(const struct option_row *row)
+{
+	return row->kind != OPTION_FLAG && row->kind != OPTION_IGNORED;
+}
+
+static void add_name(struct getopt_tables *t, const char *name, size_t len, size_t row)
+{
+	char *copy = strndup(name, len);
+
+	if (!copy || t->count + 1 >= LONG_NAMES) {
+		free(copy);
+		return;
+	}
+	normalize(copy);
+	t->names[t->count] = copy;
+	t->longs[t->count++] = (struct option){
+		.name = copy,
+		.has_arg = takes_argument(&option_rows[row]) ? required_argument : no_argument,
+		.val = LONG_BASE + (int)row,
+	};
+}
+
+static void build_tables(struct getopt_tables *t)
+{
+	char *s = t->shorts;
+
+	*t = (struct getopt_tables){ 0 };
+	*s++ = ':';
+	for (size_t i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		const char *alias = row->aliases;
+
+		add_name(t, row->name, strlen(row->name), i);
+		while (alias) {
+			size_t len = strcspn(alias, ",");
+
+			add_name(t, alias, len, i);
+			alias = alias[len] ? alias + len + 1 : NULL;
+		}
+		if (row->letter) {
+			*s++ = (char)row->letter;
+			if (takes_argument(row))
+				*s++ = ':';
+		}
+	}
+}
+
+static void free_tables(struct getopt_tables *t)
+{
+	for (size_t i = 0; i < t->count; i++)
+		free(t->names[i]);
+}
+
+static const struct option_row *row_of(int value)
+{
+	if (value >= LONG_BASE)
+		return &option_rows[value - LONG_BASE];
+	for (size_t i = 0; i < option_row_count; i++)
+		if (option_rows[i].letter == value)
+			return &option_rows[i];
+	return NULL;
+}
+
+static void list_words(const struct option_word *words, char *out, size_t size)
+{
+	out[0] = '\0';
+	for (; words && words->word; words++) {
+		size_t used = strlen(out);
+
+		snprintf(out + used, size - used, "%s%s", used ? ", " : "", words->word);
+	}
+}
+
+static void print_quantity(const struct option_row *row, uint64_t num, char *out, size_t size)
+{
+	if (row->kind == OPTION_SIZE)
+		units_size(out, size, num);
+	else if (row->kind == OPTION_TIME)
+		units_time(out, size, num);
+	else
+		snprintf(out, size, "%" PRIu64, num);
+}
+
+static int parse_number(const struct option_row *row, const char *text, uint64_t *num)
+{
+	switch (row->kind) {
+	case OPTION_SIZE:
+		return units_parse_size(text, num);
+	case OPTION_TIME:
+		return units_parse_time(text, num);
+	case OPTION_COUNT:
+		return units_parse_count(text, num);
+	default:
+		return -EINVAL;
+	}
+}
+
+static int told_bad(const struct option_row *row, const char *text)
+{
+	static const char *const wants[] = {
+		[OPTION_COUNT] = "a whole number",
+		[OPTION_SIZE] = "a size such as 64, 4K or 1M",
+		[OPTION_TIME] = "a time such as 2, 0.5 or 10ms",
+		[OPTION_ENUM] = "one of",
+	};
+	char words[200];
+
+	list_words(row->words, words, sizeof(words));
+	return fail(FAIL_USAGE, EINVAL, "--%s '%s': not %s%s%s; see rdmeter --help", row->name,
+		    text, wants[row->kind],
+		    !words[0] ? "" : row->kind == OPTION_ENUM ? " " : " or one of ", words);
+}
+
+int option_parse_value(const struct option_row *row, const char *text, uint64_t *num)
+{
+	char min[48], max[48];
+	int rc;
+
+	for (const struct option_word *w = row->words; w && w->word; w++) {
+		if (!strcasecmp(w->word, text)) {
+			*num = w->value;
+			return 0;
+		}
+	}
+	rc = parse_number(row, text, num);
+	if (rc == -EINVAL)
+		return told_bad(row, text);
+	if (rc == 0 && *num >= row->min && *num <= row->max)
+		return 0;
+	print_quantity(row, row->min, min, sizeof(min));
+	print_quantity(row, row->max, max, sizeof(max));
+	return fail(FAIL_USAGE, EINVAL, "--%s '%s': out of range; from %s to %s", row->name, text,
+		    min, max);
+}
+
+static int set_value(struct options *opt, const struct option_row *row, const char *text)
+{
+	struct option_value *v = option_value(opt, row);
+
+	v->given = true;
+	if (row->kind == OPTION_IGNORED) {
+		note("-%c is ignored: %s", row->letter, row->help);
+		return 0;
+	}
+	if (row->kind == OPTION_FLAG) {
+		v->num = 1;
+		return 0;
+	}
+	if (!*text)
+		return fail(FAIL_USAGE, EINVAL, "--%s: its value is empty; give %s", row->name,
+			    row->arg);
+	v->text = text;
+	return row->kind == OPTION_TEXT ? 0 : option_parse_value(row, text, &v->num);
+}
+
+static int set_defaults(struct options *opt)
+{
+	memset(opt, 0, sizeof(*opt));
+	for (size_t i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		struct option_value *v = option_value(opt, row);
+		int rc;
+
+		v->text = row->dfl;
+		if (!row->dfl || row->kind == OPTION_TEXT)
+			continue;
+		rc = option_parse_value(row, row->dfl, &v->num);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* What getopt could not make sense of. In a cluster such as -ab, optopt has the letter. */
+static int told_unknown(int code, char *word)
+{
+	const struct option_row *row = optopt ? row_of(optopt) : NULL;
+
+	if (code == ':' && row)
+		return fail(FAIL_USAGE, EINVAL, "--%s: its value is missing; give %s", row->name,
+			    row->arg);
+	if (row && !takes_argument(row))
+		return fail(FAIL_USAGE, EINVAL, "--%s takes no value; drop it", row->name);
+	if (optopt && optopt < LONG_BASE)
+		return fail(FAIL_USAGE, EINVAL, "-%c: no such option; see rdmeter --help", optopt);
+	return fail(FAIL_USAGE, EINVAL,
+		    "%s: no such option, or the beginning of several; see rdmeter --help", word);
+}
+
+static int parse_words(struct options *opt, int argc, char **argv, const struct getopt_tables *t)
+{
+	int code, rc;
+
+	optind = 0; /* makes glibc start afresh, so that tests can parse twice */
+	opterr = 0;
+	while ((code = getopt_long(argc, argv, t->shorts, t->longs, NULL)) != -1) {
+		if (code == '?' || code == ':')
+			return told_unknown(code, argv[optind - 1]);
+		rc = set_value(opt, row_of(code), optarg);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+/* "rdmeter -- serve" measures against a host of that name. */
+static int choose_command(struct options *opt, int argc, char **argv)
+{
+	bool literal = optind > 1 && !strcmp(argv[optind - 1], "--");
+
+	opt->command = COMMAND_SERVE;
+	if (opt->help.given) {
+		opt->command = COMMAND_HELP;
+		return 0;
+	}
+	if (opt->version.given) {
+		opt->command = COMMAND_VERSION;
+		return 0;
+	}
+	if (optind < argc && (literal || strcmp(argv[optind], "serve"))) {
+		opt->command = COMMAND_MEASURE;
+		opt->host = argv[optind];
+	}
+	if (optind + 1 < argc)
+		return fail(FAIL_USAGE, EINVAL, "'%s': one host only; '%s' is it already",
+			    argv[optind + 1], argv[optind]);
+	if (opt->host && !*opt->host)
+		return fail(FAIL_USAGE, EINVAL, "the host's name is empty");
+	return 0;
+}
+
+int options_parse(struct options *opt, int argc, char **argv)
+{
+	struct getopt_tables tables;
+	int rc = set_defaults(opt);
+
+	if (rc)
+		return rc;
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		if (!strncmp(argv[i], "--", 2))
+			normalize(argv[i]);
+	build_tables(&tables);
+	rc = parse_words(opt, argc, argv, &tables);
+	free_tables(&tables);
+	return rc ? rc : choose_command(opt, argc, argv);
+}

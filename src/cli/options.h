@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * argv -> struct options. Every option is one row of options.def; this header turns the rows into
+ * the fields of a struct and into a table that others walk (help, manual page, wire).
+ */
+#ifndef RDMETER_CLI_OPTIONS_H
+#define RDMETER_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum option_kind {
+	OPTION_FLAG,
+	OPTION_COUNT,
+	OPTION_SIZE,
+	OPTION_TIME,
+	OPTION_ENUM,
+	OPTION_TEXT,
+	OPTION_IGNORED,
+};
+
+enum option_scope {
+	SCOPE_LOCAL,
+	SCOPE_PUSH,
+	SCOPE_PEER,
+	SCOPE_SERVER,
+};
+
+enum option_group {
+	GROUP_TEST,
+	GROUP_QUEUE,
+	GROUP_MEMORY,
+	GROUP_WHERE,
+	GROUP_CONTROL,
+	GROUP_OUTPUT,
+	GROUP_IGNORED,
+	GROUP_COUNT,
+};
+
+enum { TEST_LAT, TEST_BW };
+enum { DIRECTION_OUT };
+
+struct option_word {
+	const char *word; /* NULL ends a list of words */
+	uint64_t value;
+};
+
+/* One option as it was given: the last of several wins. */
+struct option_value {
+	bool given;
+	uint64_t num;     /* counts, bytes, nanoseconds, the value of a word; 1 for a flag */
+	const char *text; /* as typed, or the default's text; NULL when neither */
+};
+
+enum command {
+	COMMAND_SERVE,
+	COMMAND_MEASURE,
+	COMMAND_HELP,
+	COMMAND_VERSION,
+};
+
+struct options {
+#define OPTION(field, ...) struct option_value field;
+#include "cli/options.def"
+#undef OPTION
+	enum command command;
+	const char *host; /* NULL for a server */
+};
+
+struct option_row {
+	const char *name;
+	const char *aliases; /* comma separated, or NULL */
+	const char *dfl;
+	const char *arg;
+	const char *help;
+	const char *manual;
+	const struct option_word *words;
+	uint64_t min, max;
+	size_t offset; /* of its struct option_value in struct options */
+	enum option_kind kind;
+	enum option_scope scope;
+	enum option_group group;
+	int letter; /* 0 for none */
+};
+
+extern const struct option_row option_rows[];
+extern const size_t option_row_count;
+extern const char *const option_group_titles[GROUP_COUNT];
+
+/* The value of a row inside opt. */
+struct option_value *option_value(struct options *opt, const struct option_row *row);
+
+/* The word that stands for value, or NULL when words has none. */
+const char *option_word(const struct option_word *words, uint64_t value);
+
+/*
+ * Parses one value by its row's kind, words and range. Returns 0, or -EINVAL after having told
+ * what is wrong with it.
+ */
+int option_parse_value(const struct option_row *row, const char *text, uint64_t *num);
+
+/*
+ * Parses the command line; opt is filled whole, defaults included. The strings stay argv's.
+ * Returns 0, or -EINVAL after having told why.
+ */
+int options_parse(struct options *opt, int argc, char **argv);
+
+#endif

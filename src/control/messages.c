@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "control/messages.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "control/fields.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+json_t *message_simple(const char *type)
+{
+	return json_pack("{s:s}", "type", type);
+}
+
+const char *message_type(const json_t *message)
+{
+	const char *type = json_string_value(json_object_get(message, "type"));
+
+	return type ? type : "";
+}
+
+/* A message whose keys are those of a table. */
+static json_t *encode(const char *type, const struct field *fields, size_t count, const void *base)
+{
+	json_t *object = fields_encode(fields, count, base);
+
+	json_object_set_new(object, "type", json_string(type));
+	return object;
+}
+
+static int decode_inner(const json_t *json, const char *name, const struct field *fields,
+			size_t count, void *base, const char **key)
+{
+	const json_t *inner = json_object_get(json, name);
+
+	*key = name;
+	return json_is_object(inner) ? fields_decode(fields, count, inner, base, key) : -EBADMSG;
+}
+
+static const struct field greeting_fields[] = {
+	FIELD(struct message_greeting, major, U32),
+	FIELD(struct message_greeting, minor, U32),
+	FIELD(struct message_greeting, busy, BOOL),
+	FIELD(struct message_greeting, version, TEXT),
+	FIELD(struct message_greeting, auth, TEXT),
+};
+
+json_t *message_greeting(const char *type, const struct message_greeting *m)
+{
+	return encode(type, greeting_fields, COUNT(greeting_fields), m);
+}
+
+int message_get_greeting(const json_t *json, struct message_greeting *m, const char **key)
+{
+	return fields_decode(greeting_fields, COUNT(greeting_fields), json, m, key);
+}
+
+static const struct field host_fields[] = {
+	FIELD(struct host_facts, hostname, TEXT),
+	FIELD(struct host_facts, kernel, TEXT),
+	FIELD(struct host_facts, cpu, TEXT),
+	FIELD(struct host_facts, cpus, U32),
+};
+
+static const struct field caps_fields[] = {
+	FIELD(struct caps, max_msg_sz, U64), FIELD(struct caps, max_mr_size, U64),
+	FIELD(struct caps, max_qp, U32),     FIELD(struct caps, max_qp_wr, U32),
+	FIELD(struct caps, max_sge, U32),    FIELD(struct caps, max_cqe, U32),
+	FIELD(struct caps, active_mtu, U32),
+};
+
+static const struct field device_fields[] = {
+	FIELD(struct device_facts, name, TEXT),
+	FIELD(struct device_facts, netdev, TEXT),
+	FIELD(struct device_facts, gid, TEXT),
+	FIELD(struct device_facts, gid_why, TEXT),
+	FIELD(struct device_facts, why, TEXT),
+	FIELD(struct device_facts, port, U32),
+	FIELD(struct device_facts, gid_index, U32),
+	FIELD(struct device_facts, gid_kind, U32),
+	FIELD(struct device_facts, lid, U32),
+	FIELD(struct device_facts, numa_node, I32),
+};
+
+static const struct field asked_fields[] = {
+	FIELD(struct message_facts, asked_device, TEXT),
+	FIELD(struct message_facts, asked_port, U32),
+	FIELD(struct message_facts, asked_gid_index, I32),
+};
+
+json_t *message_facts(const struct message_facts *m)
+{
+	json_t *json = encode("FACTS", asked_fields, COUNT(asked_fields), m);
+
+	json_object_set_new(json, "host", fields_encode(host_fields, COUNT(host_fields), &m->host));
+	json_object_set_new(json, "device",
+			    fields_encode(device_fields, COUNT(device_fields), &m->device));
+	json_object_set_new(json, "caps",
+			    fields_encode(caps_fields, COUNT(caps_fields), &m->device.caps));
+	return json;
+}
+
+int message_get_facts(const json_t *json, struct message_facts *m, const char **key)
+{
+	int rc = fields_decode(asked_fields, COUNT(asked_fields), json, m, key);
+
+	if (!rc)
+		rc = decode_inner(json, "host", host_fields, COUNT(host_fields), &m->host, key);
+	if (!rc)
+		rc = decode_inner(json, "device", device_fields, COUNT(device_fields), &m->device,
+				  key);
+	if (!rc)
+		rc = decode_inner(json, "caps", caps_fields, COUNT(caps_fields), &m->device.caps,
+				  key);
+	return rc;
+}
+
+static const struct field point_fields[] = {
+	FIELD(struct message_point, plan_only, BOOL),
+	FIELD(struct message_point, sender, BOOL),
+};
+
+/* The settings are the PUSH rows of the option table; the operation goes by its name. */
+json_t *message_point(const struct message_point *m)
+{
+	json_t *json = encode("POINT", point_fields, COUNT(point_fields), m);
+
+	for (size_t i = 0; i < option_row_count; i++) {
+		const struct setting *s = point_setting_const(&m->point, &option_rows[i]);
+
+		if (s)
+			json_object_set_new(json, option_rows[i].name, fields_u64(s->value));
+	}
+	json_object_set_new(json, "op", json_string(point_op(&m->point)->name));
+	json_object_set_new(json, "qps", json_integer(m->point.qps));
+	return json;
+}
+
+static int get_setting(const json_t *json, const struct option_row *row, struct setting *s)
+{
+	const json_t *value = json_object_get(json, row->name);
+	const char *text = json_string_value(value);
+
+	if (row->kind == OPTION_TEXT) {
+		const struct op *op = text ? op_find(text) : NULL;
+
+		s->value = op ? (uint64_t)(op - ops) : 0;
+		return op ? 0 : -EBADMSG;
+	}
+	if (fields_get_u64(value, &s->value))
+		return -EBADMSG;
+	if (row->kind == OPTION_ENUM)
+		return option_word(row->words, s->value) ? 0 : -EBADMSG;
+	/* 0 stands for "by time" and "by count", which no row's range has to contain. */
+	return s->value > row->max && !option_word(row->words, s->value) ? -EBADMSG : 0;
+}
+
+int message_get_point(const json_t *json, struct message_point *m, const char **key)
+{
+	uint64_t qps;
+	int rc = fields_decode(point_fields, COUNT(point_fields), json, m, key);
+
+	for (size_t i = 0; !rc && i < option_row_count; i++) {
+		struct setting *s = point_setting(&m->point, &option_rows[i]);
+
+		*key = option_rows[i].name;
+		if (s)
+			rc = get_setting(json, &option_rows[i], s);
+	}
+	if (rc)
+		return rc;
+	*key = "qps";
+	if (fields_get_u64(json_object_get(json, "qps"), &qps) || !qps || qps > UINT32_MAX)
+		return -EBADMSG;
+	m->point.qps = (uint32_t)qps;
+	/* These divide or size something on this side, so zero is refused here and now. */
+	*key = "size";
+	if (!m->point.size.value)
+		return -EBADMSG;
+	*key = "tx-depth";
+	if (!m->point.depth.value || !m->point.signal.value || !m->point.batch.value)
+		return -EBADMSG;
+	*key = "align";
+	return m->point.align.value ? 0 : -EBADMSG;
+}
+
+static const struct field accept_fields[] = {
+	FIELD(struct message_accept, inline_size, U32),
+};
+
+json_t *message_accept(const struct message_accept *m)
+{
+	return encode("ACCEPT", accept_fields, COUNT(accept_fields), m);
+}
+
+int message_get_accept(const json_t *json, struct message_accept *m, const char **key)
+{
+	return fields_decode(accept_fields, COUNT(accept_fields), json, m, key);
+}
+
+static const struct field endpoint_fields[] = {
+	FIELD(struct message_endpoints, address, U64),
+	FIELD(struct message_endpoints, rkey, U32),
+	FIELD(struct message_endpoints, lid, U32),
+	FIELD(struct message_endpoints, gid, TEXT),
+};
+
+static json_t *column(const uint32_t *values, uint32_t count)
+{
+	json_t *array = json_array();
+
+	for (uint32_t i = 0; i < count; i++)
+		json_array_append_new(array, json_integer(values[i]));
+	return array;
+}
+
+static int get_column(const json_t *json, const char *name, uint32_t *values, uint32_t count,
+		      const char **key)
+{
+	const json_t *array = json_object_get(json, name);
+
+	*key = name;
+	if (!json_is_array(array) || json_array_size(array) != count)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < count; i++) {
+		json_int_t v = json_integer_value(json_array_get(array, i));
+
+		if (!json_is_integer(json_array_get(array, i)) || v < 0 || v > UINT32_MAX)
+			return -EBADMSG;
+		values[i] = (uint32_t)v;
+	}
+	return 0;
+}
+
+json_t *message_endpoints(const struct message_endpoints *m)
+{
+	json_t *json = encode("ENDPOINTS", endpoint_fields, COUNT(endpoint_fields), m);
+
+	json_object_set_new(json, "qpn", column(m->qpn, m->count));
+	json_object_set_new(json, "psn", column(m->psn, m->count));
+	return json;
+}
+
+int message_get_endpoints(const json_t *json, struct message_endpoints *m, const char **key)
+{
+	int rc = fields_decode(endpoint_fields, COUNT(endpoint_fields), json, m, key);
+
+	if (!rc)
+		rc = get_column(json, "qpn", m->qpn_out, m->count, key);
+	return rc ? rc : get_column(json, "psn", m->psn_out, m->count, key);
+}
+
+static const struct field beat_fields[] = {
+	FIELD(struct message_beat, phase, TEXT),
+	FIELD(struct message_beat, posted, U64),
+	FIELD(struct message_beat, completed, U64),
+	FIELD(struct message_beat, received, U64),
+};
+
+json_t *message_beat(const struct message_beat *m)
+{
+	return encode("BEAT", beat_fields, COUNT(beat_fields), m);
+}
+
+int message_get_beat(const json_t *json, struct message_beat *m, const char **key)
+{
+	return fields_decode(beat_fields, COUNT(beat_fields), json, m, key);
+}
+
+json_t *message_sent(uint64_t total)
+{
+	return json_pack("{s:s, s:o}", "type", "SENT", "total", fields_u64(total));
+}
+
+int message_get_sent(const json_t *json, uint64_t *total, const char **key)
+{
+	*key = "total";
+	return fields_get_u64(json_object_get(json, "total"), total);
+}
+
+static const struct field abort_fields[] = {
+	FIELD(struct message_abort, class, U32),
+	FIELD(struct message_abort, text, TEXT),
+};
+
+json_t *message_abort(const char *type, const struct message_abort *m)
+{
+	return encode(type, abort_fields, COUNT(abort_fields), m);
+}
+
+int message_get_abort(const json_t *json, struct message_abort *m, const char **key)
+{
+	return fields_decode(abort_fields, COUNT(abort_fields), json, m, key);
+}

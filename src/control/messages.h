@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The messages of the control connection (design section 4). Every message is an object whose
+ * "type" names it; each has one encoder, which returns a new reference (NULL: out of memory), and
+ * one decoder, which returns 0 or -EBADMSG with *key the key that is missing or wrong.
+ */
+#ifndef RDMETER_CONTROL_MESSAGES_H
+#define RDMETER_CONTROL_MESSAGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "host/facts.h"
+#include "plan/point.h"
+#include "stats/measure.h"
+#include "verbs/caps.h"
+
+/* Another major cannot be talked to; a new minor only adds keys. */
+enum { PROTOCOL_MAJOR = 1, PROTOCOL_MINOR = 0 };
+
+#define MESSAGE_ENDPOINTS_MAX 2048 /* queue pairs a frame */
+
+struct message_greeting {
+	uint32_t major, minor;
+	bool busy; /* another session is being served; the connection ends here */
+	char version[24];
+	char auth[16]; /* "none" */
+};
+
+struct message_facts {
+	struct host_facts host;
+	struct device_facts device;
+	/* What the client asks of the server; empty, 0 and -1 for nothing. */
+	char asked_device[64];
+	uint32_t asked_port;
+	int32_t asked_gid_index;
+};
+
+struct message_point {
+	bool plan_only; /* nothing is to be run: the answer is what was asked for */
+	bool sender;    /* the side that receives this is the one that sends or begins */
+	struct point point;
+};
+
+struct message_accept {
+	uint32_t inline_size; /* what the server's queue pairs can send inline */
+};
+
+struct message_endpoints {
+	uint32_t count;
+	const uint32_t *qpn, *psn; /* when encoding */
+	uint32_t *qpn_out, *psn_out; /* when decoding: room for `count` */
+	uint64_t address;
+	uint32_t rkey, lid;
+	char gid[48];
+};
+
+struct message_beat {
+	char phase[16];
+	uint64_t posted, completed, received;
+};
+
+/* The sentence that a side gives up with, and the exit code it stands for. */
+struct message_abort {
+	uint32_t class;
+	char text[512];
+};
+
+json_t *message_simple(const char *type);
+const char *message_type(const json_t *message);
+
+json_t *message_greeting(const char *type, const struct message_greeting *m);
+int message_get_greeting(const json_t *json, struct message_greeting *m, const char **key);
+
+json_t *message_facts(const struct message_facts *m);
+int message_get_facts(const json_t *json, struct message_facts *m, const char **key);
+
+json_t *message_point(const struct message_point *m);
+int message_get_point(const json_t *json, struct message_point *m, const char **key);
+
+json_t *message_accept(const struct message_accept *m);
+int message_get_accept(const json_t *json, struct message_accept *m, const char **key);
+
+json_t *message_endpoints(const struct message_endpoints *m);
+int message_get_endpoints(const json_t *json, struct message_endpoints *m, const char **key);
+
+json_t *message_beat(const struct message_beat *m);
+int message_get_beat(const json_t *json, struct message_beat *m, const char **key);
+
+/* Messages sent by this side over the whole run. */
+json_t *message_sent(uint64_t total);
+int message_get_sent(const json_t *json, uint64_t *total, const char **key);
+
+json_t *message_abort(const char *type, const struct message_abort *m);
+int message_get_abort(const json_t *json, struct message_abort *m, const char **key);
+
+json_t *message_result(const struct measure *m);
+int message_get_result(const json_t *json, struct measure *m, const char **key);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The clock of the measured loops: the CPU's cycle counter where it is invariant and the kernel
+ * itself trusts it, else CLOCK_MONOTONIC_RAW. Loops keep ticks; only differences are converted.
+ */
+#ifndef RDMETER_ENGINE_CLOCK_H
+#define RDMETER_ENGINE_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#define CLOCK_SHIFT 32
+
+struct clock {
+	uint64_t mult;  /* nanoseconds a tick, times 2^CLOCK_SHIFT */
+	bool counter;   /* ticks are those of the CPU's counter, else nanoseconds */
+	uint64_t ticks0, ns0; /* where calibration began: the longer ago, the more exact */
+	uint32_t read_ns;       /* cost of one read: the least of many */
+	uint32_t resolution_ns; /* smallest step seen, at least 1 */
+	double drift_ppm;       /* between the first calibration and the last */
+};
+
+static inline uint64_t clock_raw_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Plain and ordered reads of the counter; the ordered one waits for what comes before it. */
+#if defined(__x86_64__)
+static inline uint64_t counter_read(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+static inline uint64_t counter_read_ordered(void)
+{
+	unsigned int cpu;
+
+	return __builtin_ia32_rdtscp(&cpu);
+}
+#elif defined(__aarch64__)
+static inline uint64_t counter_read(void)
+{
+	uint64_t v;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(v));
+	return v;
+}
+
+static inline uint64_t counter_read_ordered(void)
+{
+	uint64_t v;
+
+	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(v) : : "memory");
+	return v;
+}
+#else
+static inline uint64_t counter_read(void)
+{
+	return clock_raw_ns();
+}
+
+static inline uint64_t counter_read_ordered(void)
+{
+	return clock_raw_ns();
+}
+#endif
+
+/* Before the post that begins a sample. */
+static inline uint64_t clock_start(const struct clock *c)
+{
+	return c->counter ? counter_read() : clock_raw_ns();
+}
+
+/* After the answer that ends a sample. */
+static inline uint64_t clock_stop(const struct clock *c)
+{
+	return c->counter ? counter_read_ordered() : clock_raw_ns();
+}
+
+static inline uint64_t clock_ns(const struct clock *c, uint64_t ticks)
+{
+	return (uint64_t)(((unsigned __int128)ticks * c->mult) >> CLOCK_SHIFT);
+}
+
+static inline uint64_t clock_ticks(const struct clock *c, uint64_t ns)
+{
+	return (uint64_t)(((unsigned __int128)ns << CLOCK_SHIFT) / c->mult);
+}
+
+/* Chooses and calibrates, in about 5 ms; measures what a read costs. */
+void clock_init(struct clock *c);
+
+/*
+ * Calibrates again over all the time since clock_init(). Beyond 100 ppm from the first
+ * calibration drift_ppm says so, and the caller warns.
+ */
+void clock_refine(struct clock *c);
+
+/* "tsc", "cntvct" or "CLOCK_MONOTONIC_RAW" */
+const char *clock_name(const struct clock *c);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The cold side of the loops: edges, errors, draining. */
+#include "engine/lane.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define WINDOW_COMPLETIONS 100 /* fewer extend a timed window... */
+#define WINDOW_STRETCH 10      /* ...up to so many times its length */
+#define OPEN_CHECK_NS 20000    /* how often a warm lane looks whether it may open; see lane_clock */
+#define INTERVAL_NS 100000000
+#define CAUSE_SEARCH 4096 /* flushed completions looked through for the failure behind them */
+
+static void publish(struct lane *l)
+{
+	uint64_t posted = 0, completed = 0;
+
+	for (uint32_t i = 0; i < l->qps; i++) {
+		posted += l->qp[i].posted;
+		completed += l->qp[i].completed;
+	}
+	atomic_store_explicit(&l->report->posted, posted, memory_order_relaxed);
+	atomic_store_explicit(&l->report->completed, completed, memory_order_relaxed);
+	atomic_store_explicit(&l->report->received, l->received, memory_order_relaxed);
+	l->measure->posted = posted;
+	l->measure->completed = completed;
+	l->measure->received = l->received;
+}
+
+/* The only system call of a data thread while the load is on: twice a row. */
+static void reach(struct lane *l, unsigned int what)
+{
+	uint64_t one = 1;
+
+	publish(l);
+	atomic_fetch_or_explicit(&l->report->reached, what, memory_order_release);
+	if (write(l->event_fd, &one, sizeof(one)) < 0)
+		return; /* the counter is full: the reader is to be woken already */
+}
+
+static uint64_t since_start(const struct lane *l, uint64_t now)
+{
+	return clock_ns(&l->clock, now - l->started);
+}
+
+static void open_window(struct lane *l, uint64_t now)
+{
+	struct measure *m = l->measure;
+
+	l->state = STATE_OPEN;
+	l->opened = now;
+	l->last_ticks = now;
+	l->last_count = l->count;
+	l->histogram = &m->latency;
+	l->next_edge = now + l->interval;
+	l->next_count = l->counts ? l->warmup + l->window : UINT64_MAX;
+	m->opened = true;
+	m->warmup = l->count;
+	m->window.t0 = since_start(l, now);
+	series_start(&m->series, m->window.t0, l->count);
+}
+
+static void close_window(struct lane *l, uint64_t now, uint64_t count)
+{
+	struct measure *m = l->measure;
+
+	l->state = STATE_OVER;
+	l->histogram = l->spare;
+	l->next_count = UINT64_MAX;
+	l->next_edge = now + l->interval;
+	m->closed = true;
+	m->window.t1 = since_start(l, now);
+	m->window.count = count - m->warmup;
+	series_close(&m->series, m->window.t1, count);
+	reach(l, LANE_CLOSED);
+}
+
+static bool every_qp_moved(const struct lane *l)
+{
+	if (l->receives)
+		return l->received > 0;
+	for (uint32_t i = 0; i < l->qps; i++)
+		if (!l->qp[i].completed)
+			return false;
+	return true;
+}
+
+static bool warm(const struct lane *l, uint64_t now)
+{
+	if (l->counts)
+		return l->count >= l->warmup;
+	return now - l->started >= l->warmup && every_qp_moved(l);
+}
+
+static bool over(const struct lane *l, uint64_t now)
+{
+	uint64_t length = now - l->opened;
+
+	if (l->counts)
+		return l->count >= l->warmup + l->window;
+	if (length < l->window)
+		return false;
+	return l->count - l->measure->warmup >= WINDOW_COMPLETIONS ||
+	       length / WINDOW_STRETCH >= l->window;
+}
+
+/* Intervals end on a grid from the window's opening; the window's own end comes first. */
+static void next_interval(struct lane *l, uint64_t now)
+{
+	uint64_t step = l->interval * series_stride(&l->measure->series);
+	uint64_t end = l->opened + l->window;
+
+	l->next_edge = l->opened + ((now - l->opened) / step + 1) * step;
+	if (!l->counts && end > now && end < l->next_edge)
+		l->next_edge = end;
+}
+
+static void warming(struct lane *l, uint64_t now)
+{
+	if (!warm(l, now)) {
+		l->next_edge = now + clock_ticks(&l->clock, OPEN_CHECK_NS);
+		return;
+	}
+	l->state = STATE_READY;
+	reach(l, LANE_WARM);
+}
+
+void lane_edge(struct lane *l, uint64_t now)
+{
+	publish(l);
+	if (l->state == STATE_WARMING)
+		warming(l, now);
+	if (l->state == STATE_READY) {
+		if (l->counts ||
+		    atomic_load_explicit(&l->control->open, memory_order_acquire))
+			open_window(l, now);
+		else
+			l->next_edge = now + clock_ticks(&l->clock, OPEN_CHECK_NS);
+	} else if (l->state == STATE_OPEN) {
+		if (over(l, now)) {
+			close_window(l, now, l->count);
+			return;
+		}
+		series_add(&l->measure->series, since_start(l, now), l->count);
+		l->last_ticks = now;
+		l->last_count = l->count;
+		next_interval(l, now);
+	} else if (l->state == STATE_OVER) {
+		l->next_edge = now + l->interval;
+	}
+}
+
+void lane_begin(struct lane *l)
+{
+	l->state = STATE_WARMING;
+	l->histogram = l->spare;
+	l->interval = clock_ticks(&l->clock, INTERVAL_NS);
+	l->clock_every = 1;
+	l->clock_apart = clock_ticks(&l->clock, OPEN_CHECK_NS);
+	l->started = clock_start(&l->clock);
+	l->clock_at = l->started;
+	l->next_edge = l->counts ? UINT64_MAX : l->started;
+	l->next_count = l->counts ? (l->warmup ? l->warmup : 1) : UINT64_MAX;
+	/* Counted from the first message on, a window that has a sender's clock begins here. */
+	if (l->counts && !l->warmup && l->leads) {
+		reach(l, LANE_WARM);
+		open_window(l, l->started);
+	}
+}
+
+/*
+ * A queue pair in error flushes all its requests, and a flush may be seen before the failure that
+ * caused it, which then lies in one of the two completion queues. Only as many are looked at as
+ * can be there.
+ */
+static bool find_cause(struct ibv_cq *cq, struct ibv_wc *wc)
+{
+	struct ibv_wc other;
+
+	for (int i = 0; i < CAUSE_SEARCH && ibv_poll_cq(cq, 1, &other) == 1; i++) {
+		if (other.status == IBV_WC_SUCCESS || other.status == IBV_WC_WR_FLUSH_ERR)
+			continue;
+		*wc = other;
+		return true;
+	}
+	return false;
+}
+
+void lane_failed(struct lane *l, const struct ibv_wc *seen, bool receive)
+{
+	const struct lane_qp *q = &l->qp[0];
+	struct ibv_wc cause = *seen, *wc = &cause;
+
+	if (wc->status == IBV_WC_WR_FLUSH_ERR && find_cause(l->send_cq, wc))
+		receive = false;
+	else if (wc->status == IBV_WC_WR_FLUSH_ERR && find_cause(l->recv_cq, wc))
+		receive = true;
+	for (uint32_t i = 0; i < l->qps; i++)
+		if (l->qp[i].qp->qp_num == wc->qp_num)
+			q = &l->qp[i];
+	l->error = (struct lane_error){
+		.kind = LANE_WC, .status = wc->status, .vendor = wc->vendor_err,
+		.qpn = wc->qp_num, .receive = receive,
+		.message = receive ? l->received : q->completed,
+	};
+}
+
+void lane_failed_call(struct lane *l, int kind, int rc)
+{
+	/* Providers return errno, its negative, or -1 and set it. */
+	l->error = (struct lane_error){ .errnum = rc == -1 ? errno : abs(rc) };
+	l->error.kind = kind;
+}
+
+int lane_post_receives(struct lane *l, struct lane_qp *q, uint32_t n)
+{
+	while (n) {
+		uint32_t run = l->recv_count - q->recv_at;
+		struct ibv_recv_wr *first = &q->recv[q->recv_at], *last, *bad;
+		int rc;
+
+		run = n < run ? n : run;
+		last = first + run - 1;
+		last->next = NULL;
+		rc = ibv_post_recv(q->qp, first, &bad);
+		last->next = last + 1;
+		if (rc)
+			return rc == -1 ? errno : abs(rc);
+		q->recv_at = q->recv_at + run == l->recv_count ? 0 : q->recv_at + run;
+		n -= run;
+	}
+	return 0;
+}
+
+static bool all_completed(const struct lane *l)
+{
+	for (uint32_t i = 0; i < l->qps; i++)
+		if (l->qp[i].completed != l->qp[i].posted)
+			return false;
+	return true;
+}
+
+/* An empty write needs no memory and no key, is seen by nobody, and completes in order. */
+static int retire_tail(struct lane *l, struct lane_qp *q)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = wrid_make(q->index, q->posted) | WRID_FLUSH,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+	int rc;
+
+	if (!q->unsignalled)
+		return 0;
+	rc = ibv_post_send(q->qp, &wr, &bad);
+	if (rc)
+		lane_failed_call(l, LANE_POST, rc);
+	else
+		q->unsignalled = 0;
+	return rc;
+}
+
+static void reap(struct lane *l)
+{
+	struct ibv_wc wc[LANE_POLL];
+	int n = ibv_poll_cq(l->send_cq, LANE_POLL, wc);
+
+	if (n < 0)
+		lane_failed_call(l, LANE_POLL_FAILED, n);
+	for (int i = 0; i < n; i++) {
+		struct lane_qp *q = &l->qp[wrid_qp(wc[i].wr_id)];
+		uint64_t done;
+
+		if (wc[i].status != IBV_WC_SUCCESS) {
+			lane_failed(l, &wc[i], false);
+			return;
+		}
+		done = (wc[i].wr_id - q->completed) & WRID_SEQ;
+		q->completed += done;
+		if (!l->receives)
+			l->count += done;
+	}
+	if (n > 0)
+		publish(l); /* progress, or a long drain would look like a stall */
+}
+
+void lane_drain_sends(struct lane *l)
+{
+	if (l->state == STATE_OPEN && l->leads && l->error.kind == LANE_FINE &&
+	    lane_stop(l) == LANE_DRAIN)
+		close_window(l, clock_start(&l->clock), l->count);
+	for (uint32_t i = 0; i < l->qps && l->error.kind == LANE_FINE; i++)
+		retire_tail(l, &l->qp[i]);
+	while (l->error.kind == LANE_FINE && !all_completed(l) && lane_stop(l) != LANE_ABORT)
+		reap(l);
+	if (all_completed(l))
+		reach(l, LANE_SENT);
+}
+
+void lane_end(struct lane *l)
+{
+	if (l->state == STATE_OPEN && lane_stop(l) == LANE_DRAIN &&
+	    l->error.kind == LANE_FINE)
+		close_window(l, clock_start(&l->clock), l->count);
+	else if (l->state == STATE_OPEN)
+		close_window(l, l->last_ticks, l->last_count);
+	reach(l, LANE_LEFT);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A lane: all that a measured loop sees. It is built before the clock starts; from then on one
+ * data thread owns it, and the session's control thread touches only `control` and `report`.
+ */
+#ifndef RDMETER_ENGINE_LANE_H
+#define RDMETER_ENGINE_LANE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+#include "engine/clock.h"
+#include "engine/ops.h"
+#include "stats/measure.h"
+
+#define LANE_POLL 16 /* completions a poll */
+#define LANE_SPINS 1024 /* empty polls between looks at what is not the answer */
+#define LANE_LINE 64
+#define LANE_NO_STAMPS UINT32_MAX /* as a stamp_mask */
+
+/* The stop word. */
+enum {
+	LANE_RUN,
+	LANE_DRAIN, /* leave at the next sample or list boundary, with nothing outstanding */
+	LANE_ABORT, /* leave now */
+};
+
+/* What the lane has reached; bits of report.reached, set once and in this order. */
+enum {
+	LANE_WARM = 1,
+	LANE_CLOSED = 2,
+	LANE_SENT = 4, /* stopped posting, and everything posted has completed */
+	LANE_LEFT = 8, /* the loop has returned */
+};
+
+#define LANE_UNKNOWN UINT64_MAX
+
+/* Written by the control thread, read by the data thread. */
+struct lane_control {
+	_Alignas(LANE_LINE) atomic_uint stop;
+	atomic_bool open;               /* the window may open */
+	_Atomic uint64_t expected;      /* messages that the peer sent; LANE_UNKNOWN until told */
+};
+
+/* Written by the data thread at edges, read by the control thread. */
+struct lane_report {
+	_Alignas(LANE_LINE) atomic_uint reached;
+	_Atomic uint64_t posted, completed, received;
+};
+
+/* wr_id: which queue pair, how many of its requests are done once this one is, and two marks. */
+#define WRID_SEQ ((1ULL << 48) - 1)
+#define WRID_QP_SHIFT 48
+#define WRID_QP_MASK 0x3fffULL
+#define WRID_STAMPED (1ULL << 63)
+#define WRID_FLUSH (1ULL << 62) /* retires an unsignalled tail; not a message */
+
+static inline uint64_t wrid_make(uint32_t qp, uint64_t seq)
+{
+	return (uint64_t)qp << WRID_QP_SHIFT | (seq & WRID_SEQ);
+}
+
+static inline uint32_t wrid_qp(uint64_t id)
+{
+	return (uint32_t)(id >> WRID_QP_SHIFT & WRID_QP_MASK);
+}
+
+struct lane_qp {
+	_Alignas(LANE_LINE) struct ibv_qp *qp;
+	uint64_t posted, completed; /* messages; completed counts those known to be */
+	struct ibv_send_wr *wr;     /* ring of wr_count requests, each for one slot */
+	uint32_t at;                /* the next of the ring */
+	uint32_t index;
+	uint32_t unsignalled; /* posted since the last one that asked for a completion */
+	uint32_t signalled;   /* how many asked; one in K of them is stamped */
+	uint32_t stamp_head, stamp_tail;
+	uint64_t *stamps; /* ring, ticks; completions of a queue pair come in order */
+	struct ibv_recv_wr *recv; /* ring of recv_count */
+	uint32_t recv_at;
+};
+
+/* Why a loop left early. */
+struct lane_error {
+	enum { LANE_FINE, LANE_WC, LANE_POST, LANE_POLL_FAILED } kind;
+	int errnum; /* of a failed post or poll */
+	enum ibv_wc_status status;
+	uint32_t vendor, qpn;
+	bool receive; /* it was a receive */
+	uint64_t message; /* how many of that queue pair were done before */
+};
+
+enum lane_state {
+	STATE_WARMING, /* its own warm-up has not passed */
+	STATE_READY,   /* it has; waiting for the other side's */
+	STATE_OPEN,
+	STATE_OVER,
+};
+
+struct lane {
+	/* Read in every pass. */
+	struct lane_control *control;
+	struct ibv_cq *send_cq, *recv_cq;
+	struct lane_qp *qp;
+	uint32_t qps, depth, batch, signal;
+	uint32_t wr_count, recv_count, stamp_mask, stamp_ring; /* rings: sizes; stamps: size - 1 */
+	unsigned int flags;       /* of every send: IBV_SEND_INLINE or 0 */
+	uint64_t limit;           /* posts for each queue pair */
+	volatile unsigned char *marker_in; /* ping-pong in memory: the last byte received... */
+	unsigned char *marker_out;         /* ...and the last byte sent */
+
+	/* Changed in every pass. */
+	_Alignas(LANE_LINE) uint64_t count; /* messages: arrivals of a receiver, else completions */
+	uint64_t received;
+	uint64_t next_edge;  /* ticks */
+	uint64_t next_count; /* messages */
+	uint32_t since_clock; /* polls since the clock was read... */
+	uint32_t clock_every; /* ...and at how many it is read again */
+	uint64_t clock_at, clock_apart; /* ticks: the last reading; wanted between two */
+	struct histogram *histogram; /* the measure's while the window is open, else spare */
+	struct clock clock;
+
+	/* Used at edges only. */
+	enum lane_state state;
+	bool receives; /* counts arrivals: of messages, or of answers */
+	bool leads;    /* begins by itself: a sender, an initiator */
+	bool counts;   /* ends by number of messages */
+	uint64_t warmup, window; /* ticks, or messages with counts */
+	uint64_t interval;       /* ticks */
+	uint64_t started, opened; /* ticks */
+	uint64_t last_ticks, last_count; /* at the last edge */
+	int event_fd; /* told when `reached` changes */
+	struct measure *measure;
+	struct histogram *spare;
+	struct lane_report *report;
+	struct lane_error error;
+};
+
+/* How a side takes part in a row. */
+enum lane_role {
+	LANE_SENDER,    /* bw: posts */
+	LANE_RECEIVER,  /* bw: receives */
+	LANE_INITIATOR, /* lat: asks and measures */
+	LANE_RESPONDER, /* lat: answers */
+};
+
+typedef void (*lane_loop)(struct lane *l);
+
+/*
+ * The loop for a role; NULL when that side has nothing to do, as a write's target. The choice
+ * among the instances is made here, once.
+ */
+lane_loop lane_choose(const struct lane *l, const struct op *op, enum lane_role role);
+
+/* Everything of a lane that is not resources: call just before the loop starts. */
+void lane_begin(struct lane *l);
+
+/*
+ * Cold: at `now` ticks an edge of time or count has been passed. Opens and closes the window,
+ * ends intervals, publishes progress, sets the next edge.
+ */
+void lane_edge(struct lane *l, uint64_t now) __attribute__((noinline, cold));
+
+/* Cold: a completion failed. Keeps what is valid of it. */
+void lane_failed(struct lane *l, const struct ibv_wc *wc, bool receive)
+	__attribute__((noinline, cold));
+void lane_failed_call(struct lane *l, int kind, int rc) __attribute__((noinline, cold));
+
+/* Posts n further receives. 0, or a positive errno. */
+int lane_post_receives(struct lane *l, struct lane_qp *q, uint32_t n);
+
+/*
+ * Reaps what was posted; an unsignalled tail is retired by an empty write, which the peer does
+ * not see. Then tells LANE_SENT. Leaves at once on ABORT or error.
+ */
+void lane_drain_sends(struct lane *l);
+
+/* The loop is over: closes an open window at the last edge, tells LANE_LEFT. */
+void lane_end(struct lane *l);
+
+static inline unsigned int lane_stop(const struct lane *l)
+{
+	return atomic_load_explicit(&l->control->stop, memory_order_relaxed);
+}
+
+/*
+ * The clock is read every clock_every polls, at most LANE_CLOCK: often enough that an edge is seen
+ * within about 20 us of passing, seldom enough that reading it costs nothing. On a device that
+ * does its work inside the post, a poll can take milliseconds.
+ */
+#define LANE_CLOCK 64
+
+static inline uint64_t lane_clock(struct lane *l)
+{
+	uint64_t now = clock_start(&l->clock), since = now - l->clock_at;
+
+	l->clock_at = now;
+	if (since > l->clock_apart && l->clock_every > 1)
+		l->clock_every /= 2;
+	else if (since < l->clock_apart / 4 && l->clock_every < LANE_CLOCK)
+		l->clock_every *= 2;
+	return now;
+}
+
+/* Call after a poll that found something. */
+static inline void lane_passed(struct lane *l)
+{
+	if (++l->since_clock >= l->clock_every ||
+	    __builtin_expect(l->count >= l->next_count, 0)) {
+		uint64_t now = lane_clock(l);
+
+		l->since_clock = 0;
+		if (now >= l->next_edge || l->count >= l->next_count)
+			lane_edge(l, now);
+	}
+}
+
+/* Call after an empty poll: an edge that passes now is taken at the next one that is not. */
+static inline void lane_idle(struct lane *l)
+{
+	if (++l->since_clock >= l->clock_every && lane_clock(l) < l->next_edge)
+		l->since_clock = 0;
+}
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Latency by ping-pong: one message in flight on one queue pair. A sample runs from just before
+ * the post to the moment that the answer is seen; giving back the receive and reaping one's own
+ * send lie outside. The marker of a write is its last byte: 1 to 255 in turn, so never the one
+ * before, and never the 0 of a reset buffer.
+ */
+#include "engine/pingpong.h"
+
+#define always_inline static inline __attribute__((always_inline))
+
+static unsigned char marker_of(uint64_t message)
+{
+	return (unsigned char)(message % 255 + 1);
+}
+
+/* Takes completions of own sends; with wait, until another can be posted. -1: leave. */
+static int reap_sends(struct lane *l, struct lane_qp *q, bool wait)
+{
+	struct ibv_wc wc[LANE_POLL];
+
+	do {
+		int n = ibv_poll_cq(l->send_cq, LANE_POLL, wc);
+
+		if (n < 0) {
+			lane_failed_call(l, LANE_POLL_FAILED, n);
+			return -1;
+		}
+		for (int i = 0; i < n; i++) {
+			if (wc[i].status != IBV_WC_SUCCESS) {
+				lane_failed(l, &wc[i], false);
+				return -1;
+			}
+			q->completed += (wc[i].wr_id - q->completed) & WRID_SEQ;
+		}
+		if (lane_stop(l) == LANE_ABORT)
+			return -1;
+	} while (wait && q->posted - q->completed >= l->depth);
+	return 0;
+}
+
+/* Cold: nothing has come for LANE_SPINS polls. True when the wait is to end without an answer. */
+static bool __attribute__((noinline)) give_up(struct lane *l, struct lane_qp *q, bool responder)
+{
+	unsigned int stop = lane_stop(l);
+
+	return stop == LANE_ABORT || (responder && stop == LANE_DRAIN) || reap_sends(l, q, false);
+}
+
+always_inline int post_one(struct lane *l, struct lane_qp *q, const bool memory)
+{
+	struct ibv_send_wr *wr = q->wr, *bad;
+	bool signal = ++q->unsignalled == l->signal || q->posted + 1 == l->limit ||
+		      q->posted - q->completed + 1 >= l->depth;
+	int rc;
+
+	if (memory)
+		*l->marker_out = marker_of(q->posted);
+	q->posted++;
+	wr->wr_id = wrid_make(q->index, q->posted);
+	wr->send_flags = l->flags | (signal ? IBV_SEND_SIGNALED : 0);
+	if (signal)
+		q->unsignalled = 0;
+	rc = ibv_post_send(q->qp, wr, &bad);
+	if (__builtin_expect(rc, 0))
+		lane_failed_call(l, LANE_POST, rc);
+	return rc;
+}
+
+/* Until the message after the ones received has come; -1: leave. */
+always_inline int wait_one(struct lane *l, struct lane_qp *q, const bool memory,
+			   const bool responder)
+{
+	unsigned char marker = marker_of(l->received);
+	uint32_t spins = 0;
+	struct ibv_wc wc;
+
+	for (;;) {
+		if (memory) {
+			if (__atomic_load_n(l->marker_in, __ATOMIC_ACQUIRE) == marker)
+				break;
+		} else {
+			int n = ibv_poll_cq(l->recv_cq, 1, &wc);
+
+			if (n > 0)
+				break;
+			if (__builtin_expect(n < 0, 0)) {
+				lane_failed_call(l, LANE_POLL_FAILED, n);
+				return -1;
+			}
+		}
+		if (__builtin_expect(++spins % LANE_SPINS == 0, 0) && give_up(l, q, responder))
+			return -1;
+	}
+	if (!memory && __builtin_expect(wc.status != IBV_WC_SUCCESS, 0)) {
+		lane_failed(l, &wc, true);
+		return -1;
+	}
+	l->received++;
+	return 0;
+}
+
+/* What a side owes after each message, outside of the samples; -1: leave. */
+always_inline int tidy(struct lane *l, struct lane_qp *q, const bool memory)
+{
+	if (!memory) {
+		int rc = lane_post_receives(l, q, 1);
+
+		if (__builtin_expect(rc, 0)) {
+			lane_failed_call(l, LANE_POST, rc);
+			return -1;
+		}
+	}
+	if (q->unsignalled == 0 || q->posted - q->completed >= l->depth)
+		return reap_sends(l, q, q->posted - q->completed >= l->depth);
+	return 0;
+}
+
+always_inline void initiator_body(struct lane *l, const bool memory)
+{
+	struct lane_qp *q = l->qp;
+
+	while (__builtin_expect(lane_stop(l) == LANE_RUN, 1) && q->posted < l->limit) {
+		uint64_t begin, end;
+
+		begin = clock_start(&l->clock);
+		if (post_one(l, q, memory) || wait_one(l, q, memory, false))
+			break;
+		end = clock_stop(&l->clock);
+		histogram_record(l->histogram, clock_ns(&l->clock, end - begin));
+		l->count++;
+		if (tidy(l, q, memory))
+			break;
+		if (end >= l->next_edge || l->count >= l->next_count)
+			lane_edge(l, end);
+	}
+	lane_drain_sends(l);
+	lane_end(l);
+}
+
+always_inline void responder_body(struct lane *l, const bool memory)
+{
+	struct lane_qp *q = l->qp;
+
+	for (;;) {
+		if (wait_one(l, q, memory, true) || post_one(l, q, memory))
+			break;
+		l->count++;
+		if (tidy(l, q, memory))
+			break;
+		lane_passed(l);
+	}
+	lane_drain_sends(l);
+	lane_end(l);
+}
+
+static void initiator_recv(struct lane *l) { initiator_body(l, false); }
+static void initiator_memory(struct lane *l) { initiator_body(l, true); }
+static void responder_recv(struct lane *l) { responder_body(l, false); }
+static void responder_memory(struct lane *l) { responder_body(l, true); }
+
+lane_loop pingpong_initiator(enum op_reply reply)
+{
+	static const lane_loop instances[] = {
+		[ECHO_RECV] = initiator_recv, [ECHO_MEMORY] = initiator_memory,
+	};
+
+	return instances[reply];
+}
+
+lane_loop pingpong_responder(enum op_reply reply)
+{
+	static const lane_loop instances[] = {
+		[ECHO_RECV] = responder_recv, [ECHO_MEMORY] = responder_memory,
+	};
+
+	return instances[reply];
+}

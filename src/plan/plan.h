@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Options and both devices' capabilities -> a point, or a refusal that names what clashes. */
+#ifndef RDMETER_PLAN_PLAN_H
+#define RDMETER_PLAN_PLAN_H
+
+#include "cli/options.h"
+#include "plan/point.h"
+#include "verbs/caps.h"
+
+/*
+ * What can be refused before anybody is asked: values that clash whatever the devices can do.
+ * Fills every setting but the MTU. Returns 0, or -EINVAL after having told why.
+ */
+int plan_resolve(const struct options *opt, struct point *p);
+
+/*
+ * The rest, once both devices are known: the MTU, and both devices' limits. ours and theirs say
+ * whose limit it was. Returns 0, or -EOPNOTSUPP after having told why.
+ */
+int plan_fit(const struct options *opt, struct point *p, const struct caps *ours,
+	     const struct caps *theirs);
+
+/* The part of plan_fit that a server checks for itself, on what the client sent. */
+int plan_check_limits(const struct point *p, const struct caps *caps, const char *whose);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "plan/point.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define CACHE_LINE 64
+#define CYCLE_BYTES 4096 /* small messages step through this much of a buffer */
+
+/* Where each PUSH row's setting lies; other rows have no place in a point. */
+static const struct {
+	size_t option;
+	size_t setting;
+} places[] = {
+#define PLACE_LOCAL(field)
+#define PLACE_SERVER(field)
+#define PLACE_PEER(field)
+#define PLACE_PUSH(field) { offsetof(struct options, field), offsetof(struct point, field) },
+#define OPTION(field, kind, name, letter, aliases, words, min, max, dfl, scope, ...) \
+	PLACE_##scope(field)
+#include "cli/options.def"
+#undef OPTION
+};
+
+const struct setting *point_setting_const(const struct point *p, const struct option_row *row)
+{
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (places[i].option == row->offset)
+			return (const struct setting *)((const char *)p + places[i].setting);
+	return NULL;
+}
+
+struct setting *point_setting(struct point *p, const struct option_row *row)
+{
+	return (struct setting *)(uintptr_t)point_setting_const(p, row);
+}
+
+uint64_t point_stride(const struct point *p)
+{
+	return (p->size.value + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+}
+
+uint32_t point_slots(const struct point *p)
+{
+	if (p->test.value == TEST_LAT || p->size.value > CYCLE_BYTES / 2)
+		return 1;
+	return (uint32_t)(CYCLE_BYTES / point_stride(p));
+}
+
+uint64_t point_config_id(const struct point *p)
+{
+	uint64_t hash = 0xcbf29ce484222325ULL;
+	char text[80];
+
+	for (size_t i = 0; i < option_row_count; i++) {
+		const struct setting *s = point_setting_const(p, &option_rows[i]);
+
+		if (!s || option_rows[i].group == GROUP_CONTROL)
+			continue;
+		snprintf(text, sizeof(text), "%s=%" PRIu64 ";", option_rows[i].name, s->value);
+		for (const char *c = text; *c; c++)
+			hash = (hash ^ (unsigned char)*c) * 0x100000001b3ULL;
+	}
+	return hash;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "plan/rules.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/fail.h"
+#include "cli/units.h"
+
+static bool lat(const struct point *p)
+{
+	return p->test.value == TEST_LAT;
+}
+
+static bool power_of_two(uint64_t v)
+{
+	return v && !(v & (v - 1));
+}
+
+/*
+ * A rule names two settings; the sentence is completed by the values of both. A rule whose second
+ * name is NULL is about the first alone.
+ */
+struct rule {
+	bool (*broken)(const struct options *opt, const struct point *p);
+	const char *first, *second;
+	size_t first_at, second_at;
+	const char *sentence;
+};
+
+static bool iters_and_duration(const struct options *opt, const struct point *p)
+{
+	(void)p;
+	return opt && opt->iters.given && opt->duration.given;
+}
+
+static bool signal_beyond_depth(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->signal.value > p->depth.value;
+}
+
+static bool batch_beyond_depth(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->batch.value > p->depth.value;
+}
+
+static bool batch_in_lat(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return lat(p) && p->batch.value > 1;
+}
+
+static bool stamp_in_lat(const struct options *opt, const struct point *p)
+{
+	return opt && opt->stamp.given && lat(p) && p->stamp.value != 1;
+}
+
+static bool one_receive_in_lat(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return lat(p) && point_op(p)->receives && p->rx_depth.value < 2;
+}
+
+static bool align_no_power(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return !power_of_two(p->align.value);
+}
+
+static bool offset_beyond_align(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->offset.value >= p->align.value && p->offset.value;
+}
+
+static bool stamp_no_power(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->stamp.value && !power_of_two(p->stamp.value);
+}
+
+static bool size_below_op(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->size.value < point_op(p)->min_size;
+}
+
+#define AT(field) offsetof(struct point, field)
+
+static const struct rule rules[] = {
+	{ iters_and_duration, "iters", "duration", AT(iters), AT(duration),
+	  "one of them ends the run; give one" },
+	{ signal_beyond_depth, "signal", "tx-depth", AT(signal), AT(depth),
+	  "the queue would be full before any request asks for a completion; "
+	  "lower --signal or raise --tx-depth" },
+	{ batch_beyond_depth, "batch", "tx-depth", AT(batch), AT(depth),
+	  "a list must fit into the queue; lower --batch or raise --tx-depth" },
+	{ batch_in_lat, "batch", "test lat", AT(batch), 0,
+	  "a latency test has one operation in flight; drop --batch or use --test bw" },
+	{ stamp_in_lat, "stamp", "test lat", AT(stamp), 0,
+	  "a latency test times every operation; drop --stamp or use --test bw" },
+	{ one_receive_in_lat, "rx-depth", "test lat", AT(rx_depth), 0,
+	  "a ping-pong needs two receives posted; raise --rx-depth" },
+	{ align_no_power, "align", NULL, AT(align), 0, "not a power of two; try 64 or 4K" },
+	{ offset_beyond_align, "offset", "align", AT(offset), AT(align),
+	  "an offset lies inside the alignment; lower --offset or raise --align" },
+	{ stamp_no_power, "stamp", NULL, AT(stamp), 0, "not a power of two; try 1, 16 or off" },
+	{ size_below_op, "size", "op", AT(size), 0, "the operation needs a larger message" },
+};
+
+static uint64_t value_at(const struct point *p, size_t offset)
+{
+	return ((const struct setting *)((const char *)p + offset))->value;
+}
+
+static int tell(const struct rule *r, const struct point *p)
+{
+	uint64_t first = value_at(p, r->first_at);
+
+	if (!r->second)
+		return fail(FAIL_USAGE, EINVAL, "--%s %" PRIu64 ": %s", r->first, first,
+			    r->sentence);
+	if (!r->second_at)
+		return fail(FAIL_USAGE, EINVAL, "--%s %" PRIu64 " with --%s: %s", r->first, first,
+			    r->second, r->sentence);
+	return fail(FAIL_USAGE, EINVAL, "--%s %" PRIu64 " with --%s %" PRIu64 ": %s", r->first,
+		    first, r->second, value_at(p, r->second_at), r->sentence);
+}
+
+int rules_check_point(const struct options *opt, const struct point *p)
+{
+	if (iters_and_duration(opt, p))
+		return fail(FAIL_USAGE, EINVAL, "--iters %s with --duration %s: %s",
+			    opt->iters.text, opt->duration.text, rules[0].sentence);
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (rules[i].broken(opt, p))
+			return tell(&rules[i], p);
+	return 0;
+}
+
+/* Limits of a device: what is asked, what it has, and the option that lowers it. */
+int rules_check_caps(const struct point *p, const struct caps *caps, const char *whose)
+{
+	uint64_t receives = point_op(p)->receives ? p->rx_depth.value : 0;
+	const struct {
+		uint64_t asked, limit;
+		const char *option, *what;
+	} limits[] = {
+		{ p->size.value, caps->max_msg_sz, "size", "bytes in a message" },
+		{ p->depth.value, caps->max_qp_wr, "tx-depth", "work requests in a send queue" },
+		{ receives, caps->max_qp_wr, "rx-depth", "work requests in a receive queue" },
+		{ p->depth.value, caps->max_cqe, "tx-depth", "entries in a completion queue" },
+		{ receives, caps->max_cqe, "rx-depth", "entries in a completion queue" },
+	};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		if (limits[i].asked > limits[i].limit)
+			return fail(FAIL_SETUP, EOPNOTSUPP,
+				    "--%s %" PRIu64 ": %s allows %" PRIu64 " %s; lower --%s",
+				    limits[i].option, limits[i].asked, whose, limits[i].limit,
+				    limits[i].what, limits[i].option);
+	return 0;
+}

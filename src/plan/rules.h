@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The combinations that cannot be, as a table. */
+#ifndef RDMETER_PLAN_RULES_H
+#define RDMETER_PLAN_RULES_H
+
+#include "plan/point.h"
+#include "verbs/caps.h"
+
+/*
+ * The first rule that the resolved point breaks, told with FAIL_USAGE. opt says what was given;
+ * it may be NULL (a server checks the point only). Returns 0 or -EINVAL.
+ */
+int rules_check_point(const struct options *opt, const struct point *p);
+
+/* The same against one device's limits, told with FAIL_SETUP. Returns 0 or -EOPNOTSUPP. */
+int rules_check_caps(const struct point *p, const struct caps *caps, const char *whose);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "report/columns.h"
+
+#include <math.h>
+
+#define MIB 1048576.0
+
+static double size(const struct result *r)
+{
+	return (double)r->point.size.value;
+}
+
+/* Latencies: stored in whole nanoseconds, shown divided, in microseconds. */
+
+static double shown_us(const struct measure *m, double ns)
+{
+	return ns / (double)(m->divisor ? m->divisor : 1) / 1e3;
+}
+
+static double samples(const struct result *r)
+{
+	const struct measure *m = result_timed(r);
+
+	return m && m->opened ? (double)m->latency.m.n : NAN;
+}
+
+static double percentile(const struct result *r, double p)
+{
+	const struct measure *m = result_timed(r);
+	uint64_t ns;
+
+	if (!m || histogram_percentile(&m->latency, p, &ns))
+		return NAN;
+	return shown_us(m, (double)ns);
+}
+
+static double lat_p50(const struct result *r) { return percentile(r, 0.5); }
+static double lat_p90(const struct result *r) { return percentile(r, 0.9); }
+static double lat_p99(const struct result *r) { return percentile(r, 0.99); }
+static double lat_p999(const struct result *r) { return percentile(r, 0.999); }
+static double lat_p9999(const struct result *r) { return percentile(r, 0.9999); }
+
+static double lat_min(const struct result *r)
+{
+	const struct measure *m = result_timed(r);
+
+	return m && m->latency.m.n ? shown_us(m, (double)m->latency.m.min) : NAN;
+}
+
+static double lat_max(const struct result *r)
+{
+	const struct measure *m = result_timed(r);
+
+	return m && m->latency.m.n ? shown_us(m, (double)m->latency.m.max) : NAN;
+}
+
+static double lat_mean(const struct result *r)
+{
+	const struct measure *m = result_timed(r);
+
+	return m ? shown_us(m, moments_mean(&m->latency.m)) : NAN;
+}
+
+static double lat_stdev(const struct result *r)
+{
+	const struct measure *m = result_timed(r);
+
+	return m ? shown_us(m, moments_stdev(&m->latency.m)) : NAN;
+}
+
+static double messages(const struct result *r)
+{
+	const struct measure *m = result_truth(r);
+
+	return m && m->opened ? (double)m->window.count : NAN;
+}
+
+static double window_s(const struct result *r)
+{
+	const struct measure *m = result_truth(r);
+
+	return m && m->opened ? (double)(m->window.t1 - m->window.t0) / 1e9 : NAN;
+}
+
+static double msg_per_s(const struct result *r)
+{
+	return measure_rate(result_truth(r));
+}
+
+static double mib_per_s(const struct result *r)
+{
+	return msg_per_s(r) * size(r) / MIB;
+}
+
+static double gbit_per_s(const struct result *r)
+{
+	return msg_per_s(r) * size(r) * 8 / 1e9;
+}
+
+static int intervals(const struct result *r, struct series_summary *s)
+{
+	const struct measure *m = result_truth(r);
+
+	return m && m->opened ? series_rates(&m->series, s) : -1;
+}
+
+static double interval_min(const struct result *r)
+{
+	struct series_summary s;
+
+	return intervals(r, &s) ? NAN : s.min * 1e9 * size(r) / MIB;
+}
+
+static double interval_median(const struct result *r)
+{
+	struct series_summary s;
+
+	return intervals(r, &s) ? NAN : s.median * 1e9 * size(r) / MIB;
+}
+
+static double interval_max(const struct result *r)
+{
+	struct series_summary s;
+
+	return intervals(r, &s) ? NAN : s.max * 1e9 * size(r) / MIB;
+}
+
+const struct column columns[] = {
+#define COLUMN(key_, header_, unit_, width_, format_, tests_, table_, function_)           \
+	{                                                                                  \
+		.key = key_, .header = header_, .unit = unit_, .width = width_,            \
+		.format = COLUMN_##format_, .tests = COLUMN_##tests_,                      \
+		.table = COLUMN_##table_, .value = function_,                              \
+	},
+#include "report/columns.def"
+#undef COLUMN
+};
+
+const size_t column_count = sizeof(columns) / sizeof(columns[0]);

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The columns of results as a table: what text and every other format print from. */
+#ifndef RDMETER_REPORT_COLUMNS_H
+#define RDMETER_REPORT_COLUMNS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/result.h"
+
+enum column_format {
+	COLUMN_SIZE,
+	COLUMN_COUNT,
+	COLUMN_REAL,
+	COLUMN_REAL3,
+};
+
+enum column_tests {
+	COLUMN_LAT = 1,
+	COLUMN_BW = 2,
+	COLUMN_BOTH = 3,
+};
+
+enum column_table {
+	COLUMN_MAIN,
+	COLUMN_STAMPED,
+};
+
+struct column {
+	const char *key;
+	const char *header, *unit;
+	int width;
+	enum column_format format;
+	enum column_tests tests;
+	enum column_table table;
+	double (*value)(const struct result *r); /* NAN: not measured */
+};
+
+extern const struct column columns[];
+extern const size_t column_count;
+
+#endif

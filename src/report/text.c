@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "report/text.h"
+
+#include <inttypes.h>
+#include <langinfo.h>
+#include <math.h>
+#include <string.h>
+
+#include "cli/units.h"
+#include "config.h"
+#include "report/bars.h"
+#include "report/columns.h"
+
+#define LABEL 11
+#define CELL 43 /* a side's column of the header */
+
+bool text_utf8(void)
+{
+	return !strcmp(nl_langinfo(CODESET), "UTF-8");
+}
+
+static void print_pair(FILE *out, const char *label, const char *client, const char *server)
+{
+	fprintf(out, "%-*s %-*.*s %.*s\n", LABEL, label, CELL, CELL, client, CELL, server);
+}
+
+static void describe_device(const struct device_facts *d, char *name, char *gid, size_t size)
+{
+	char numa[24] = "";
+
+	if (d->numa_node >= 0)
+		snprintf(numa, sizeof(numa), ", NUMA node %d", d->numa_node);
+	snprintf(name, size, "%s port %u, MTU %u%s", d->name, d->port, d->caps.active_mtu, numa);
+	if (d->gid_kind == GID_NONE)
+		snprintf(gid, size, "LID %u", d->lid);
+	else
+		snprintf(gid, size, "%u %s %s", d->gid_index, d->gid, gid_kind_name(d->gid_kind));
+}
+
+static void print_sides(FILE *out, const struct result *r)
+{
+	const struct side *c = &r->side[SIDE_CLIENT], *s = &r->side[SIDE_SERVER];
+	char text[4][160];
+
+	print_pair(out, "", "client", "server");
+	snprintf(text[0], sizeof(text[0]), "%s, %u CPUs", c->host.hostname, c->host.cpus);
+	snprintf(text[1], sizeof(text[1]), "%s, %u CPUs", s->host.hostname, s->host.cpus);
+	print_pair(out, "host", text[0], text[1]);
+	print_pair(out, "kernel", c->host.kernel, s->host.kernel);
+	print_pair(out, "cpu", c->host.cpu, s->host.cpu);
+	describe_device(&c->device, text[0], text[1], sizeof(text[0]));
+	describe_device(&s->device, text[2], text[3], sizeof(text[2]));
+	print_pair(out, "device", text[0], text[2]);
+	print_pair(out, "  because", c->device.why, s->device.why);
+	print_pair(out, "gid", text[1], text[3]);
+	print_pair(out, "  because", c->device.gid_why, s->device.gid_why);
+}
+
+/* The value of a setting as its option would be given. */
+static void print_value(const struct option_row *row, const struct setting *s, char *out,
+			size_t size)
+{
+	const char *word = option_word(row->words, s->value);
+
+	if (word)
+		snprintf(out, size, "%s", word);
+	else if (row->kind == OPTION_SIZE)
+		units_size(out, size, s->value);
+	else if (row->kind == OPTION_TIME)
+		units_time(out, size, s->value);
+	else
+		snprintf(out, size, "%" PRIu64, s->value);
+}
+
+/* What is measured by a count has a warm-up in messages and no duration, and the reverse. */
+static bool is_beside_the_point(const struct point *p, const struct setting *s)
+{
+	return point_counts(p) ? s == &p->duration : s == &p->iters;
+}
+
+static void describe_setting(const struct point *p, const struct option_row *row,
+			     const struct setting *s, char *out, size_t size)
+{
+	char value[UNITS_TEXT_SIZE + 16];
+
+	print_value(row, s, value, sizeof(value));
+	if (s == &p->warmup && point_counts(p))
+		snprintf(value, sizeof(value), "%" PRIu64 " messages", s->value);
+	snprintf(out, size, "%s%s%s%s", value, s->why[0] ? " (" : "", s->why,
+		 s->why[0] ? ")" : "");
+}
+
+/* Two settings a line. The operation and the test are in the title already. */
+static void print_settings(FILE *out, const struct point *p)
+{
+	bool left = true;
+
+	for (size_t i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+		const struct setting *s = point_setting_const(p, row);
+		char text[120];
+
+		if (!s || s == &p->op || s == &p->test || is_beside_the_point(p, s))
+			continue;
+		describe_setting(p, row, s, text, sizeof(text));
+		if (left)
+			fprintf(out, "%-*s %-35.35s ", LABEL, row->name, text);
+		else
+			fprintf(out, "%-13s %.38s\n", row->name, text);
+		left = !left;
+	}
+	if (!left)
+		fputc('\n', out);
+}
+
+static void print_inline(FILE *out, const struct result *r)
+{
+	char text[2][64];
+
+	for (int i = 0; i < SIDES; i++) {
+		uint32_t got = r->side[i].inline_size;
+		uint64_t asked = r->point.inline_size.value;
+
+		if (got < asked)
+			snprintf(text[i], sizeof(text[i]), "%" PRIu64 " -> %u (device)", asked,
+				 got);
+		else
+			snprintf(text[i], sizeof(text[i]), "%" PRIu64, asked);
+	}
+	print_pair(out, "inlines", text[0], text[1]);
+}
+
+void text_header(FILE *out, const struct result *r)
+{
+	const struct op *op = point_op(&r->point);
+	bool lat = r->point.test.value == TEST_LAT;
+
+	fprintf(out, "rdmeter %s: %s %s, RC, client to server\n", PACKAGE_VERSION, op->name,
+		lat ? "latency" : "bandwidth");
+	if (lat)
+		fprintf(out, "latency is %s\n", op->latency_is);
+	if (!strcmp(r->side[0].device.gid, r->side[1].device.gid) &&
+	    !strcmp(r->side[0].host.hostname, r->side[1].host.hostname))
+		fputs("loopback: both ends are the same device, the wire is not used\n", out);
+	fputc('\n', out);
+	print_sides(out, r);
+	print_inline(out, r);
+	fputc('\n', out);
+	print_settings(out, &r->point);
+	fprintf(out, "%-*s %016" PRIx64 "\n", LABEL, "config id", point_config_id(&r->point));
+}
+
+static void print_cell(FILE *out, const struct column *c, double value)
+{
+	char text[UNITS_TEXT_SIZE + 8];
+
+	if (!isfinite(value))
+		snprintf(text, sizeof(text), "-");
+	else if (c->format == COLUMN_SIZE)
+		units_size(text, sizeof(text), (uint64_t)value);
+	else if (c->format == COLUMN_COUNT)
+		units_count(text, sizeof(text), (uint64_t)llround(value));
+	else if (c->format == COLUMN_REAL3 && value < 100)
+		snprintf(text, sizeof(text), "%.4f", value);
+	else
+		snprintf(text, sizeof(text), value < 10000 ? "%.2f" : "%.0f", value);
+	fprintf(out, "%*s", c->width, text);
+}
+
+static void print_table(FILE *out, const struct result *r, enum column_tests test,
+			enum column_table table)
+{
+	for (int line = 0; line < 3; line++) {
+		for (size_t i = 0; i < column_count; i++) {
+			const struct column *c = &columns[i];
+
+			if (!(c->tests & test) || c->table != table)
+				continue;
+			if (line == 2)
+				print_cell(out, c, c->value(r));
+			else
+				fprintf(out, "%*s", c->width, line ? c->unit : c->header);
+		}
+		fputc('\n', out);
+	}
+}
+
+static void print_cpu(FILE *out, const struct result *r)
+{
+	static const char *const names[SIDES] = { "client", "server" };
+
+	for (int i = 0; i < SIDES; i++) {
+		const struct measure *m = r->side[i].measure;
+
+		if (!m || !m->cpu.valid)
+			fprintf(out, "CPU %s: not measured (window too short)\n", names[i]);
+		else
+			fprintf(out, "CPU %s: %.2f cores by rdmeter, %.2f busy on the host, of it "
+				"%.2f in interrupts\n", names[i], m->cpu.process_cores,
+				m->cpu.host_cores, m->cpu.host_softirq_cores);
+	}
+}
+
+static void print_count(FILE *out, const char *name, const struct measure *m)
+{
+	char counts[4][UNITS_TEXT_SIZE];
+
+	if (!m || !m->active)
+		return;
+	fprintf(out, "%s: posted %s, completed %s, received %s; %s before the window\n", name,
+		units_count(counts[0], UNITS_TEXT_SIZE, m->posted),
+		units_count(counts[1], UNITS_TEXT_SIZE, m->completed),
+		units_count(counts[2], UNITS_TEXT_SIZE, m->received),
+		units_count(counts[3], UNITS_TEXT_SIZE, m->warmup));
+}
+
+static void print_clock(FILE *out, const struct result *r)
+{
+	const struct measure *m = result_timed(r);
+
+	if (!m)
+		return;
+	fprintf(out, "clock: %s, a read takes %u ns, resolution %u ns", m->clock, m->clock_read_ns,
+		m->clock_resolution_ns);
+	if (r->clock_drift_ppm > 100)
+		fprintf(out, "; it drifted by %.0f ppm: see the kernel's clocksource",
+			r->clock_drift_ppm);
+	fputc('\n', out);
+}
+
+/* The other end's rate over its own window: unlike windows are never added or compared. */
+static void print_other_rate(FILE *out, const struct result *r)
+{
+	const struct measure *truth = result_truth(r);
+
+	for (int i = 0; i < SIDES; i++) {
+		const struct measure *m = r->side[i].measure;
+		double rate = measure_rate(m);
+
+		if (!m || m == truth || !m->active || !isfinite(rate))
+			continue;
+		fprintf(out, "the %s's own window: %" PRIu64 " messages in %.4f s, %.2f MiB/s\n",
+			i == SIDE_CLIENT ? "client" : "server", m->window.count,
+			(double)(m->window.t1 - m->window.t0) / 1e9,
+			rate * (double)r->point.size.value / 1048576.0);
+	}
+}
+
+static void print_bw(FILE *out, const struct result *r)
+{
+	const struct measure *truth = result_truth(r), *timed = result_timed(r);
+
+	fprintf(out, "counted at the %s, %s; min, median and max are those of its intervals\n",
+		truth == r->side[SIDE_CLIENT].measure ? "client" : "server",
+		truth->receiver ? "by arrival" : "by completion");
+	print_table(out, r, COLUMN_BW, COLUMN_MAIN);
+	print_other_rate(out, r);
+	if (timed && timed->latency.m.n) {
+		fputs("\nfrom post to completion, queueing included\n", out);
+		print_table(out, r, COLUMN_BW, COLUMN_STAMPED);
+	}
+}
+
+void text_result(FILE *out, const struct result *r, bool utf8)
+{
+	const struct measure *truth = result_truth(r);
+	bool lat = r->point.test.value == TEST_LAT;
+
+	fputc('\n', out);
+	if (!truth || !truth->opened) {
+		fputs("nothing was measured: the run ended before its window opened\n", out);
+		return;
+	}
+	if (lat) {
+		print_table(out, r, COLUMN_LAT, COLUMN_MAIN);
+		fputc('\n', out);
+		bars_print(out, &truth->latency, truth->divisor, utf8);
+	} else {
+		print_bw(out, r);
+	}
+	fputc('\n', out);
+	if (r->interrupted)
+		fputs("interrupted: the window was closed early\n", out);
+	print_count(out, "client", r->side[SIDE_CLIENT].measure);
+	print_count(out, "server", r->side[SIDE_SERVER].measure);
+	print_cpu(out, r);
+	print_clock(out, r);
+}

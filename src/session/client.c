@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The side that asks: connects, plans, leads through the row, reports. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "config.h"
+#include "control/messages.h"
+#include "plan/plan.h"
+#include "report/result.h"
+#include "session/common.h"
+#include "session/dialog.h"
+#include "session/net.h"
+
+#define BUSY_RETRY_NS 200000000
+
+struct client {
+	struct session session;
+	struct result result;
+	const struct reporter *reporter;
+	uint32_t server_inline;
+	bool peer_interrupted;
+};
+
+/* 0, -EBUSY when the server serves somebody else, or -errno told. */
+static int take_greeting(struct session *s)
+{
+	struct message_greeting m;
+	const char *key;
+	json_t *json;
+	int rc = dialog_expect(s, "GREETING", &json);
+
+	if (rc)
+		return rc;
+	rc = message_get_greeting(json, &m, &key);
+	if (rc)
+		rc = dialog_told_bad(s, json, key);
+	json_decref(json);
+	if (rc)
+		return rc;
+	if (m.major != PROTOCOL_MAJOR)
+		return fail(FAIL_SETUP, EPROTO, "the server %s speaks protocol %u.%u (rdmeter %s), "
+			    "this side %d.%d (%s): upgrade the older one", s->peer, m.major,
+			    m.minor, m.version, PROTOCOL_MAJOR, PROTOCOL_MINOR, PACKAGE_VERSION);
+	if (strcmp(m.auth, "none"))
+		return fail(FAIL_SETUP, EACCES, "the server %s wants authentication '%s', which "
+			    "this version does not have", s->peer, m.auth);
+	return m.busy ? -EBUSY : 0;
+}
+
+static int greet(struct session *s)
+{
+	struct message_greeting m = {
+		.major = PROTOCOL_MAJOR, .minor = PROTOCOL_MINOR, .version = PACKAGE_VERSION,
+		.auth = "none",
+	};
+	uint64_t stall = s->stall_ns;
+	int rc;
+
+	/* Both magic words are on their way at once: neither side waits to be told who it is. */
+	rc = channel_send_magic(&s->channel);
+	if (rc)
+		return fail(FAIL_SETUP, -rc, "greeting %s: %s; check --port", s->peer,
+			    strerror(-rc));
+	if (s->opt->connect_timeout.num && s->stall_ns > s->opt->connect_timeout.num)
+		s->stall_ns = s->opt->connect_timeout.num;
+	rc = take_greeting(s);
+	s->stall_ns = stall;
+	return rc ? rc : dialog_send(s, message_greeting("HELLO", &m));
+}
+
+/* A busy server is tried again until the deadline, as one that does not listen yet. */
+static int connect_session(struct client *c, const struct options *opt, struct watch *watch)
+{
+	uint64_t deadline = watch_now() + opt->connect_timeout.num;
+
+	for (;;) {
+		struct session *s = &c->session;
+		int rc = net_connect(opt, watch, deadline);
+
+		if (rc < 0)
+			return rc;
+		rc = session_open(s, opt, watch, true, rc);
+		if (!rc)
+			rc = greet(s);
+		if (rc != -EBUSY)
+			return rc;
+		if (watch_now() + BUSY_RETRY_NS >= deadline)
+			return fail(FAIL_SETUP, EBUSY, "the server %s is busy with another client; "
+				    "try later, or raise --connect-timeout", s->peer);
+		session_close(s);
+		if (watch_wait(watch, watch_now() + BUSY_RETRY_NS) & WATCH_SIGNAL)
+			return -EINTR;
+	}
+}
+
+static int exchange_facts(struct session *s)
+{
+	const struct options *opt = s->opt;
+	struct device_request request = {
+		.name = opt->device.given ? opt->device.text : NULL,
+		.port = (uint32_t)opt->ib_port.num,
+		.gid_index = opt->gid_index.given ? (int32_t)opt->gid_index.num : -1,
+		.local = &s->local,
+	};
+	struct message_facts m;
+	const char *key;
+	json_t *json;
+	int rc = device_open(&s->device, &request);
+
+	if (!rc)
+		rc = session_send_facts(s);
+	if (!rc)
+		rc = dialog_expect(s, "FACTS", &json);
+	if (rc)
+		return rc;
+	rc = message_get_facts(json, &m, &key);
+	if (rc)
+		rc = dialog_told_bad(s, json, key);
+	json_decref(json);
+	s->peer_host = m.host;
+	s->peer_device = m.device;
+	return rc;
+}
+
+static void fill_result(struct client *c, const struct row *r)
+{
+	const struct session *s = &c->session;
+
+	c->result.point = r->point;
+	c->result.side[SIDE_CLIENT] = (struct side){
+		.host = s->host, .device = s->device.facts, .inline_size = r->queues.inline_size,
+	};
+	c->result.side[SIDE_SERVER] = (struct side){
+		.host = s->peer_host, .device = s->peer_device, .inline_size = c->server_inline,
+	};
+}
+
+static int ask_point(struct client *c, const struct point *p)
+{
+	struct session *s = &c->session;
+	struct message_point m = { .plan_only = s->opt->plan.given, .point = *p };
+	struct message_accept accept;
+	const char *key;
+	json_t *json;
+	int rc = dialog_send(s, message_point(&m));
+
+	if (!rc)
+		rc = dialog_expect(s, "ACCEPT", &json);
+	if (rc)
+		return rc;
+	rc = message_get_accept(json, &accept, &key);
+	if (rc)
+		rc = dialog_told_bad(s, json, key);
+	json_decref(json);
+	c->server_inline = accept.inline_size;
+	return rc;
+}
+
+static int connect_row(struct row *r)
+{
+	json_t *json;
+	int rc = session_send_endpoints(r);
+
+	if (!rc)
+		rc = session_take_endpoints(r);
+	if (!rc)
+		rc = row_connect(r);
+	if (!rc)
+		rc = dialog_send(r->session, message_simple("READY"));
+	if (!rc)
+		rc = dialog_expect(r->session, "READY", &json);
+	if (!rc)
+		json_decref(json);
+	return rc;
+}
+
+/* The header is printed before the run, so that what is being measured can be seen meanwhile. */
+static int measure_row(struct client *c, struct row *r, struct phases_end *end,
+		       struct measure *theirs)
+{
+	struct result *result = &c->result;
+	int rc;
+
+	c->reporter->begin(c->reporter->out, result);
+	rc = phases_run(r, end);
+	result->side[SIDE_CLIENT].measure = r->measure;
+	result->interrupted = end->interrupted || end->peer_interrupted;
+	if (!rc) {
+		rc = session_exchange_results(r, end, theirs);
+		if (!rc || theirs->data_errors)
+			result->side[SIDE_SERVER].measure = theirs;
+	}
+	clock_refine(&c->session.clock);
+	result->clock_drift_ppm = c->session.clock.drift_ppm;
+	if (r->measure->opened)
+		c->reporter->row(c->reporter->out, result);
+	if (!rc && end->peer_interrupted)
+		rc = fail(FAIL_RUN, EINTR, "the server %s was interrupted; the result is partial",
+			  c->session.peer);
+	return rc ? rc : end->interrupted ? -EINTR : 0;
+}
+
+static int run_row(struct client *c, const struct point *p)
+{
+	const struct options *opt = c->session.opt;
+	struct measure *theirs = calloc(1, sizeof(*theirs));
+	struct phases_end end = { 0 };
+	struct row r;
+	int rc = row_prepare(&r, &c->session, p, true, opt->inline_size.given);
+
+	if (!rc && !theirs)
+		rc = fail(FAIL_SETUP, ENOMEM, "out of memory for the server's result");
+	if (!rc)
+		rc = ask_point(c, p);
+	if (!rc)
+		fill_result(c, &r);
+	if (!rc && opt->plan.given)
+		c->reporter->begin(c->reporter->out, &c->result);
+	if (!rc && !opt->plan.given) {
+		rc = connect_row(&r);
+		if (!rc)
+			rc = measure_row(c, &r, &end, theirs);
+	}
+	row_free(&r);
+	free(theirs);
+	return rc;
+}
+
+int client_run(const struct options *opt, struct watch *watch, const struct reporter *reporter)
+{
+	struct client *c = calloc(1, sizeof(*c));
+	struct point p;
+	int rc = plan_resolve(opt, &p);
+
+	if (!rc && !c)
+		rc = fail(FAIL_SETUP, ENOMEM, "out of memory");
+	if (rc) {
+		free(c);
+		return rc;
+	}
+	c->reporter = reporter;
+	c->session = (struct session){ .watch = watch, .channel = { .fd = -1 } };
+	rc = connect_session(c, opt, watch);
+	if (!rc)
+		rc = exchange_facts(&c->session);
+	if (!rc)
+		rc = plan_fit(opt, &p, &c->session.device.facts.caps,
+			      &c->session.peer_device.caps);
+	if (!rc)
+		rc = run_row(c, &p);
+	if (!rc)
+		dialog_send(&c->session, message_simple("BYE"));
+	session_close(&c->session);
+	free(c);
+	return rc;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "session/common.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "control/messages.h"
+#include "session/dialog.h"
+#include "session/net.h"
+#include "verbs/gid.h"
+
+int session_open(struct session *s, const struct options *opt, struct watch *watch, bool client,
+		 int fd)
+{
+	struct sockaddr_storage peer = { 0 };
+	socklen_t size = sizeof(peer), local_size = sizeof(s->local);
+	int rc;
+
+	*s = (struct session){
+		.opt = opt, .watch = watch, .client = client,
+		.peer_is = client ? "server" : "client", .stall_ns = opt->stall_timeout.num,
+	};
+	getpeername(fd, (struct sockaddr *)&peer, &size);
+	getsockname(fd, (struct sockaddr *)&s->local, &local_size);
+	net_unmap(&s->local);
+	net_text(&peer, s->peer, sizeof(s->peer));
+	rc = channel_open(&s->channel, fd, s->stall_ns);
+	if (rc)
+		return fail(FAIL_SETUP, -rc, "setting up the connection to %s: %s", s->peer,
+			    strerror(-rc));
+	watch->channel = &s->channel;
+	watch->peer_gone = false;
+	watch->error = 0;
+	facts_get(&s->host);
+	clock_init(&s->clock);
+	return 0;
+}
+
+void session_close(struct session *s)
+{
+	dialog_give_up(s);
+	s->watch->channel = NULL;
+	channel_close(&s->channel);
+	device_close(&s->device);
+}
+
+int session_send_facts(struct session *s)
+{
+	const struct options *opt = s->opt;
+	struct message_facts m = {
+		.host = s->host, .device = s->device.facts, .asked_gid_index = -1,
+	};
+
+	if (s->client) {
+		snprintf(m.asked_device, sizeof(m.asked_device), "%s",
+			 opt->peer_device.given ? opt->peer_device.text : "");
+		m.asked_port = (uint32_t)opt->peer_ib_port.num;
+		if (opt->peer_gid_index.given)
+			m.asked_gid_index = (int32_t)opt->peer_gid_index.num;
+	}
+	return dialog_send(s, message_facts(&m));
+}
+
+int session_send_endpoints(struct row *r)
+{
+	struct message_endpoints m = {
+		.count = r->ours.count, .qpn = r->ours.qpn, .psn = r->ours.psn,
+		.address = r->ours.address, .rkey = r->ours.rkey, .lid = r->ours.lid,
+	};
+
+	gid_text(&r->ours.gid, m.gid, sizeof(m.gid));
+	return dialog_send(r->session, message_endpoints(&m));
+}
+
+int session_take_endpoints(struct row *r)
+{
+	struct endpoints *e = &r->theirs;
+	struct message_endpoints m = { .count = e->count, .qpn_out = e->qpn, .psn_out = e->psn };
+	const char *key;
+	json_t *json;
+	int rc = dialog_expect(r->session, "ENDPOINTS", &json);
+
+	if (rc)
+		return rc;
+	rc = message_get_endpoints(json, &m, &key);
+	if (!rc && inet_pton(AF_INET6, m.gid, e->gid.raw) != 1) {
+		key = "gid";
+		rc = -EBADMSG;
+	}
+	if (rc)
+		rc = dialog_told_bad(r->session, json, key);
+	json_decref(json);
+	e->address = m.address;
+	e->rkey = m.rkey;
+	e->lid = m.lid;
+	return rc;
+}
+
+static int take_result(struct session *s, struct measure *theirs)
+{
+	const char *key;
+	json_t *json;
+	int rc = dialog_expect(s, "RESULT", &json);
+
+	if (rc)
+		return rc;
+	rc = message_get_result(json, theirs, &key);
+	if (rc)
+		rc = dialog_told_bad(s, json, key);
+	json_decref(json);
+	return rc;
+}
+
+static int told_corrupt(const struct row *r, const struct measure *theirs)
+{
+	const struct measure *ours = r->measure;
+	const struct measure *bad = ours->data_errors ? ours : theirs;
+
+	if (!bad->data_errors)
+		return 0;
+	return fail(FAIL_RUN, EIO, "corrupt data: %u of %u slots that arrived at %s are not what "
+		    "was sent, %s; do not trust this path", (unsigned int)bad->data_errors,
+		    point_slots(&r->point),
+		    bad == ours ? r->session->device.facts.name : r->session->peer_device.name,
+		    bad->data_fault);
+}
+
+/* The server speaks first, so that two large results never wait for each other. */
+int session_exchange_results(struct row *r, const struct phases_end *end, struct measure *theirs)
+{
+	struct session *s = r->session;
+	int rc;
+
+	row_check_data(r, r->lane ? r->measure->received : end->peer_sent);
+	if (s->client)
+		rc = take_result(s, theirs);
+	else
+		rc = dialog_send(s, message_result(r->measure));
+	if (!rc && s->client)
+		rc = dialog_send(s, message_result(r->measure));
+	else if (!rc)
+		rc = take_result(s, theirs);
+	return rc ? rc : told_corrupt(r, theirs);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The steps of a session that both sides take alike. */
+#ifndef RDMETER_SESSION_COMMON_H
+#define RDMETER_SESSION_COMMON_H
+
+#include "session/phases.h"
+#include "session/row.h"
+#include "session/session.h"
+
+/* Takes over a connected descriptor. 0, or -errno told; s is to be given to session_close(). */
+int session_open(struct session *s, const struct options *opt, struct watch *watch, bool client,
+		 int fd);
+void session_close(struct session *s);
+
+/* Sends this side's facts; the client's request for a device of the server's is in them. */
+int session_send_facts(struct session *s);
+
+/* Sends ours, or takes theirs, of a row's queue pairs. */
+int session_send_endpoints(struct row *r);
+int session_take_endpoints(struct row *r);
+
+/* Checks the data that arrived here, and exchanges RESULT; theirs is the peer's. */
+int session_exchange_results(struct row *r, const struct phases_end *end, struct measure *theirs);
+
+#endif

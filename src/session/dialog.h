@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Saying and hearing one message at a time, with a deadline, and parting in good order. */
+#ifndef RDMETER_SESSION_DIALOG_H
+#define RDMETER_SESSION_DIALOG_H
+
+#include <stdbool.h>
+
+#include <jansson.h>
+
+#include "control/frame.h"
+#include "session/session.h"
+
+/* A server's first words; busy: they are also its last. 0 or -errno (not told). */
+int dialog_greet(struct channel *c, bool busy);
+
+/* Sends and releases message. 0, or -errno told as FAIL_RUN. */
+int dialog_send(struct session *s, json_t *message);
+
+/*
+ * The next message, whatever it is, within the session's stall time; step says what is waited
+ * for. ABORT, REJECT and the peer's disappearance are told here. 0 with *message to be released,
+ * -EINTR when a signal came first, or -errno told.
+ */
+int dialog_next(struct session *s, const char *step, json_t **message);
+
+/* The next message, which has to be of that type. As dialog_next(). */
+int dialog_expect(struct session *s, const char *type, json_t **message);
+
+/* A message lacks a key or has a wrong value there: tells it. Returns -EBADMSG. */
+int dialog_told_bad(const struct session *s, const json_t *message, const char *key);
+
+/* The peer has gone, or sends what cannot be read: tells what happened during step. -errno. */
+int dialog_told_gone(struct session *s, const char *step);
+int dialog_told_garbage(struct session *s, int rc, const char *step);
+
+/* Tells what an ABORT or REJECT of the peer's says; returns -ECONNABORTED. */
+int dialog_told_abort(struct session *s, const json_t *message);
+
+/* Tells the peer why this side gives up, if anything was told and the peer is there. */
+void dialog_give_up(struct session *s);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A row's resources -> the lane that its loop sees. */
+#ifndef RDMETER_SESSION_LOAD_H
+#define RDMETER_SESSION_LOAD_H
+
+#include "session/row.h"
+
+/*
+ * Builds r->lane and chooses r->loop; r->lane stays NULL when this side has nothing to do. The
+ * receives are not posted yet. 0, or -ENOMEM told.
+ */
+int load_build(struct row *r);
+
+void load_free(struct row *r);
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#define _GNU_SOURCE
+#include "session/net.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "cli/units.h"
+#include "verbs/device.h"
+
+#define RETRY_NS 100000000
+#define BACKLOG 64
+
+void net_unmap(struct sockaddr_storage *address)
+{
+	struct sockaddr_in6 in6;
+	struct sockaddr_in *in = (struct sockaddr_in *)address;
+
+	memcpy(&in6, address, sizeof(in6));
+	if (address->ss_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
+		return;
+	memset(address, 0, sizeof(*address));
+	in->sin_family = AF_INET;
+	in->sin_port = in6.sin6_port;
+	memcpy(&in->sin_addr, &in6.sin6_addr.s6_addr[12], 4);
+}
+
+void net_text(const struct sockaddr_storage *address, char *out, size_t size)
+{
+	struct sockaddr_storage a = *address;
+	char host[NI_MAXHOST] = "?", port[NI_MAXSERV] = "?";
+
+	net_unmap(&a);
+	getnameinfo((struct sockaddr *)&a, sizeof(a), host, sizeof(host), port, sizeof(port),
+		    NI_NUMERICHOST | NI_NUMERICSERV);
+	snprintf(out, size, a.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+static int resolve(const char *host, const char *port, int flags, struct addrinfo **list)
+{
+	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM,
+				  .ai_flags = flags | AI_NUMERICSERV };
+	int rc = getaddrinfo(host, port, &hints, list);
+
+	if (!rc)
+		return 0;
+	return fail(FAIL_SETUP, ENOENT, "'%s': %s; check the name, or give an address", host,
+		    rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
+}
+
+/* --bind, or else an address of --ib-dev, so that the control connection takes its path. */
+static int bind_local(int fd, const struct options *opt, int family)
+{
+	struct sockaddr_storage local;
+	struct addrinfo *list;
+	int rc;
+
+	if (opt->bind.given) {
+		rc = resolve(opt->bind.text, "0", AI_NUMERICHOST | AI_PASSIVE, &list);
+		if (rc)
+			return rc;
+		rc = bind(fd, list->ai_addr, list->ai_addrlen) ? errno : 0;
+		freeaddrinfo(list);
+		return rc ? fail(FAIL_SETUP, rc, "--bind '%s': %s; give an address of this host "
+				 "in the family of '%s'", opt->bind.text, strerror(rc), opt->host) :
+			    0;
+	}
+	if (!opt->device.given)
+		return 0;
+	rc = device_address(opt->device.text, (uint32_t)opt->ib_port.num, family, &local);
+	if (rc)
+		return rc == -ENOENT ? 0 : rc;
+	rc = bind(fd, (struct sockaddr *)&local, sizeof(local)) ? errno : 0;
+	if (rc)
+		note("binding to the address of %s: %s; the control connection is left unbound",
+		     opt->device.text, strerror(rc));
+	return 0;
+}
+
+/* 0 when connected; -EINTR for a signal; else -errno. */
+static int finish_connect(int fd, struct watch *watch, uint64_t deadline)
+{
+	struct pollfd fds[2] = {
+		{ .fd = fd, .events = POLLOUT },
+		{ .fd = watch->signal_fd, .events = POLLIN },
+	};
+	uint64_t now = watch_now();
+	socklen_t size = sizeof(int);
+	int error = 0;
+
+	poll(fds, 2, deadline > now ? (int)((deadline - now) / 1000000 + 1) : 0);
+	if (fds[1].revents) {
+		watch_wait(watch, 0);
+		return -EINTR;
+	}
+	if (!fds[0].revents)
+		return -ETIMEDOUT;
+	getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+	return -error;
+}
+
+/* A connected descriptor, or -errno; what cannot be mended by trying again has been told. */
+static int connect_one(const struct addrinfo *a, const struct options *opt, struct watch *watch,
+		       uint64_t deadline)
+{
+	int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = bind_local(fd, opt, a->ai_family);
+	if (!rc && connect(fd, a->ai_addr, a->ai_addrlen))
+		rc = errno == EINPROGRESS ? finish_connect(fd, watch, deadline) : -errno;
+	if (!rc)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+static int told_unreachable(const struct options *opt, const struct addrinfo *list, int error)
+{
+	char tried[160] = "", timeout[UNITS_TEXT_SIZE];
+
+	for (const struct addrinfo *a = list; a; a = a->ai_next) {
+		struct sockaddr_storage address = { 0 };
+		size_t used = strlen(tried);
+
+		memcpy(&address, a->ai_addr, a->ai_addrlen);
+		if (used)
+			used += (size_t)snprintf(tried + used, sizeof(tried) - used, ", ");
+		if (used < sizeof(tried))
+			net_text(&address, tried + used, sizeof(tried) - used);
+	}
+	units_time(timeout, sizeof(timeout), opt->connect_timeout.num);
+	return fail(FAIL_SETUP, error, "connecting to %s (%s): %s, for %s; start rdmeter there, "
+		    "check --port and firewalls, or raise --connect-timeout", opt->host, tried,
+		    strerror(error), timeout);
+}
+
+static int try_all(const struct addrinfo *list, const struct options *opt, struct watch *watch,
+		   uint64_t deadline)
+{
+	for (;;) {
+		uint64_t again = watch_now() + RETRY_NS;
+		int rc = -EHOSTUNREACH;
+
+		for (const struct addrinfo *a = list; a; a = a->ai_next) {
+			int error = connect_one(a, opt, watch, deadline);
+
+			if (error >= 0 || error == -EINTR || fail_last()->class != FAIL_NONE)
+				return error;
+			/* Of several addresses the one that refuses says most: it is there. */
+			if (rc != -ECONNREFUSED)
+				rc = error;
+		}
+		if (again >= deadline)
+			return rc;
+		if (watch_wait(watch, again) & WATCH_SIGNAL)
+			return -EINTR;
+	}
+}
+
+int net_connect(const struct options *opt, struct watch *watch, uint64_t deadline)
+{
+	char port[8], host[NI_MAXHOST];
+	struct addrinfo *list;
+	size_t n = strlen(opt->host);
+	int rc;
+
+	/* [ADDRESS] is how IPv6 addresses are often written. */
+	snprintf(host, sizeof(host), "%s", opt->host);
+	if (n > 2 && n < sizeof(host) && host[0] == '[' && host[n - 1] == ']') {
+		host[n - 1] = '\0';
+		memmove(host, host + 1, n - 1);
+	}
+	snprintf(port, sizeof(port), "%u", (unsigned int)opt->port.num);
+	rc = resolve(host, port, 0, &list);
+	if (rc)
+		return rc;
+	rc = try_all(list, opt, watch, deadline);
+	if (rc < 0 && rc != -EINTR && fail_last()->class == FAIL_NONE)
+		told_unreachable(opt, list, -rc);
+	freeaddrinfo(list);
+	return rc;
+}
+
+static int listen_on(const struct sockaddr *address, socklen_t size)
+{
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int one = 1, zero = 0, error;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (address->sa_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+	if (!bind(fd, address, size) && !listen(fd, BACKLOG))
+		return fd;
+	error = errno;
+	close(fd);
+	return -error;
+}
+
+/* Every address of both families; IPv4 alone where the host has no IPv6. */
+static int listen_everywhere(uint16_t port)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port),
+				    .sin6_addr = IN6ADDR_ANY_INIT };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int fd = listen_on((struct sockaddr *)&in6, sizeof(in6));
+
+	if (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL)
+		fd = listen_on((struct sockaddr *)&in, sizeof(in));
+	return fd;
+}
+
+int net_listen(const struct options *opt, char *text, size_t size)
+{
+	struct sockaddr_storage address = { 0 };
+	socklen_t length = sizeof(address);
+	uint16_t port = (uint16_t)opt->port.num;
+	struct addrinfo *list;
+	char service[8];
+	int fd;
+
+	snprintf(service, sizeof(service), "%u", port);
+	if (opt->bind.given) {
+		fd = resolve(opt->bind.text, service, AI_NUMERICHOST | AI_PASSIVE, &list);
+		if (fd)
+			return fd;
+		fd = listen_on(list->ai_addr, list->ai_addrlen);
+		freeaddrinfo(list);
+	} else {
+		fd = listen_everywhere(port);
+	}
+	if (fd < 0)
+		return fail(FAIL_SETUP, -fd, "listening on %s port %u: %s; %s",
+			    opt->bind.given ? opt->bind.text : "every address", port, strerror(-fd),
+			    fd == -EADDRINUSE ? "another server has it: choose another --port" :
+						"check --bind and --port");
+	getsockname(fd, (struct sockaddr *)&address, &length);
+	net_text(&address, text, size);
+	return fd;
+}

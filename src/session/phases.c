@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "session/phases.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "cli/units.h"
+#include "control/messages.h"
+#include "host/cpu.h"
+#include "session/dialog.h"
+#include "verbs/diagnose.h"
+
+#define BEAT_NS 1000000000ULL
+#define BEATS_MISSED 5
+#define CPU_LEAST_NS 50000000 /* /proc/stat counts in hundredths of a second */
+
+struct phases {
+	struct row *r;
+	struct session *s;
+	struct phases_end *end;
+	bool warm_told, closed_told, sent_told;
+	bool peer_warm, peer_closed, peer_sent;
+	bool open, draining;
+	uint64_t next_beat, last_heard, last_progress;
+	struct message_beat peer; /* its last beat */
+	uint64_t progress;        /* a number that grows when anything moves at either end */
+	struct cpu_sample cpu_open;
+};
+
+static const char *phase_name(const struct phases *p)
+{
+	if (p->draining)
+		return "DRAIN";
+	if (p->closed_told)
+		return "CLOSED";
+	return p->open ? "OPEN" : "RUN";
+}
+
+static unsigned int reached(const struct phases *p)
+{
+	return atomic_load_explicit(&p->r->report.reached, memory_order_acquire);
+}
+
+static void own_beat(const struct phases *p, struct message_beat *m)
+{
+	const struct lane_report *report = &p->r->report;
+
+	*m = (struct message_beat){
+		.posted = atomic_load_explicit(&report->posted, memory_order_relaxed),
+		.completed = atomic_load_explicit(&report->completed, memory_order_relaxed),
+		.received = atomic_load_explicit(&report->received, memory_order_relaxed),
+	};
+	snprintf(m->phase, sizeof(m->phase), "%s", phase_name(p));
+}
+
+static int say(struct phases *p, const char *type)
+{
+	return dialog_send(p->s, message_simple(type));
+}
+
+static void cpu_use(struct cpu_use *use, const struct cpu_sample *from)
+{
+	struct cpu_sample now;
+	double wall;
+
+	cpu_sample(&now);
+	wall = (double)(now.wall_ns - from->wall_ns);
+	use->valid = now.wall_ns - from->wall_ns >= CPU_LEAST_NS && now.host_ns;
+	if (!use->valid)
+		return;
+	use->process_cores = (double)(now.process_ns - from->process_ns) / wall;
+	use->host_cores = (double)(now.host_ns - from->host_ns) / wall;
+	use->host_softirq_cores = (double)(now.softirq_ns - from->softirq_ns) / wall;
+}
+
+static void begin_open(struct phases *p)
+{
+	p->open = true;
+	cpu_sample(&p->cpu_open);
+	atomic_store_explicit(&p->r->control.open, true, memory_order_release);
+}
+
+/* Whoever only receives cannot stop before it knows how much there is: SENT tells it. */
+static void begin_drain(struct phases *p)
+{
+	p->draining = true;
+	if (p->open && !p->closed_told)
+		cpu_use(&p->r->measure->cpu, &p->cpu_open);
+	if (p->r->lane && p->r->lane->leads)
+		atomic_store(&p->r->control.stop, LANE_DRAIN);
+}
+
+static bool lane_is_warm(const struct phases *p)
+{
+	return !p->r->lane || reached(p) & LANE_WARM;
+}
+
+/* A side without a loop has a window only for its CPU time, and that lasts until DRAIN. */
+static bool lane_is_closed(const struct phases *p)
+{
+	return p->r->lane ? reached(p) & LANE_CLOSED : p->open;
+}
+
+static bool lane_has_sent(const struct phases *p)
+{
+	return !p->r->lane || !p->r->lane->leads || reached(p) & LANE_SENT;
+}
+
+static bool lane_has_left(const struct phases *p)
+{
+	return !p->r->lane || reached(p) & LANE_LEFT;
+}
+
+static int tell_own_edges(struct phases *p)
+{
+	int rc = 0;
+
+	if (!p->warm_told && lane_is_warm(p)) {
+		p->warm_told = true;
+		rc = say(p, "WARM");
+	}
+	if (!rc && !p->closed_told && p->open && lane_is_closed(p)) {
+		if (p->r->lane)
+			cpu_use(&p->r->measure->cpu, &p->cpu_open);
+		p->closed_told = p->r->lane != NULL;
+		rc = p->closed_told ? say(p, "CLOSED") : 0;
+	}
+	if (!rc && p->draining && !p->sent_told && lane_has_sent(p)) {
+		p->sent_told = true;
+		rc = dialog_send(p->s, message_sent(p->r->sender ? p->r->measure->posted : 0));
+	}
+	return rc;
+}
+
+/* The client alone decides when windows open and when the load ends. */
+static int lead(struct phases *p)
+{
+	bool closed = p->r->lane ? p->closed_told : p->open;
+	int rc = 0;
+
+	if (!p->s->client)
+		return 0;
+	if (!p->open && p->warm_told && p->peer_warm) {
+		rc = say(p, "OPEN");
+		begin_open(p);
+	}
+	if (!rc && !p->draining &&
+	    (p->end->interrupted || p->end->peer_interrupted ||
+	     (p->open && closed && p->peer_closed))) {
+		rc = say(p, "DRAIN");
+		begin_drain(p);
+	}
+	return rc;
+}
+
+static int heard_sent(struct phases *p, const json_t *message)
+{
+	struct lane *l = p->r->lane;
+	const char *key;
+
+	if (message_get_sent(message, &p->end->peer_sent, &key))
+		return dialog_told_bad(p->s, message, key);
+	p->peer_sent = true;
+	if (l && !l->leads) {
+		atomic_store(&p->r->control.expected, p->end->peer_sent);
+		atomic_store(&p->r->control.stop, LANE_DRAIN);
+	}
+	return 0;
+}
+
+static int heard_beat(struct phases *p, const json_t *message)
+{
+	const char *key;
+
+	if (message_get_beat(message, &p->peer, &key))
+		return dialog_told_bad(p->s, message, key);
+	return 0;
+}
+
+static int heard_warm(struct phases *p, const json_t *message)
+{
+	(void)message;
+	p->peer_warm = true;
+	return 0;
+}
+
+static int heard_closed(struct phases *p, const json_t *message)
+{
+	(void)message;
+	p->peer_closed = true;
+	return 0;
+}
+
+static int heard_open(struct phases *p, const json_t *message)
+{
+	(void)message;
+	if (!p->open)
+		begin_open(p);
+	/* Nothing here has a window to close: it is over whenever the client's is. */
+	return p->r->lane ? 0 : say(p, "CLOSED");
+}
+
+static int heard_drain(struct phases *p, const json_t *message)
+{
+	(void)message;
+	if (!p->draining)
+		begin_drain(p);
+	return 0;
+}
+
+static int heard_interrupt(struct phases *p, const json_t *message)
+{
+	(void)message;
+	p->end->peer_interrupted = true;
+	return 0;
+}
+
+static int heard_abort(struct phases *p, const json_t *message)
+{
+	return dialog_told_abort(p->s, message);
+}
+
+static const struct {
+	const char *type;
+	int (*heard)(struct phases *p, const json_t *message);
+} hearing[] = {
+	{ "BEAT", heard_beat },	      { "WARM", heard_warm },	{ "CLOSED", heard_closed },
+	{ "OPEN", heard_open },	      { "DRAIN", heard_drain }, { "SENT", heard_sent },
+	{ "INTERRUPT", heard_interrupt }, { "ABORT", heard_abort },
+};
+
+static int hear_one(struct phases *p, const json_t *message)
+{
+	for (size_t i = 0; i < sizeof(hearing) / sizeof(hearing[0]); i++)
+		if (!strcmp(message_type(message), hearing[i].type))
+			return hearing[i].heard(p, message);
+	return fail(FAIL_RUN, EPROTO, "the %s %s sent %s during %s; use the same version on both "
+		    "sides", p->s->peer_is, p->s->peer, message_type(message), phase_name(p));
+}
+
+static bool all_done(const struct phases *p)
+{
+	return p->draining && p->sent_told && p->peer_sent && lane_has_left(p);
+}
+
+static int hear_all(struct phases *p)
+{
+	json_t *message;
+	int rc;
+
+	/* What comes after the last SENT belongs to what follows the phases. */
+	while (!p->peer_sent && (rc = channel_next(&p->s->channel, &message)) != 0) {
+		if (rc < 0)
+			return dialog_told_garbage(p->s, rc, phase_name(p));
+		p->last_heard = watch_now();
+		rc = hear_one(p, message);
+		json_decref(message);
+		if (rc)
+			return rc;
+	}
+	if (p->s->watch->peer_gone && !p->peer_sent)
+		return dialog_told_gone(p->s, phase_name(p));
+	return 0;
+}
+
+static int take_events(struct phases *p)
+{
+	struct ibv_async_event event;
+	int rc = 0;
+
+	while (!rc && !ibv_get_async_event(p->s->device.context, &event)) {
+		const char *what = diagnose_event(event.event_type);
+
+		if (what)
+			rc = fail(FAIL_RUN, EIO, "asynchronous event of %s during %s: %s: %s",
+				  p->s->device.facts.name, phase_name(p),
+				  ibv_event_type_str(event.event_type), what);
+		ibv_ack_async_event(&event);
+	}
+	return rc;
+}
+
+static int take_signal(struct phases *p)
+{
+	if (p->s->watch->signals > 1)
+		return fail(FAIL_RUN, EINTR, "interrupted twice: the run is given up during %s",
+			    phase_name(p));
+	p->end->interrupted = true;
+	/* The client leads, so a server that is interrupted asks it to come to an end. */
+	return p->s->client ? 0 : say(p, "INTERRUPT");
+}
+
+static int told_stall(const struct phases *p, const char *what)
+{
+	struct message_beat own;
+	char text[UNITS_TEXT_SIZE];
+
+	own_beat(p, &own);
+	units_time(text, sizeof(text), p->s->stall_ns);
+	return fail(FAIL_RUN, ETIMEDOUT,
+		    "%s (stall timeout %s): here %s, posted %" PRIu64 ", completed %" PRIu64
+		    ", received %" PRIu64 "; the %s %s: %s, posted %" PRIu64 ", completed %" PRIu64
+		    ", received %" PRIu64 "; check the path, or raise --stall-timeout", what, text,
+		    own.phase, own.posted, own.completed, own.received, p->s->peer_is, p->s->peer,
+		    p->peer.phase[0] ? p->peer.phase : "nothing heard", p->peer.posted,
+		    p->peer.completed, p->peer.received);
+}
+
+/* Anything that moves at either end, and every step of the phases, is progress. */
+static uint64_t progress_of(const struct phases *p)
+{
+	struct message_beat own;
+
+	own_beat(p, &own);
+	return own.posted + own.completed + own.received + p->peer.posted + p->peer.completed +
+	       p->peer.received + p->warm_told + p->open + p->closed_told + p->draining +
+	       p->sent_told + p->peer_warm + p->peer_closed + p->peer_sent;
+}
+
+static int tick(struct phases *p)
+{
+	uint64_t now = watch_now();
+	struct message_beat own;
+	uint64_t progress = progress_of(p);
+
+	if (progress != p->progress) {
+		p->progress = progress;
+		p->last_progress = now;
+	}
+	if (now - p->last_progress > p->s->stall_ns)
+		return told_stall(p, "no progress at either end");
+	if (now - p->last_heard > BEATS_MISSED * BEAT_NS && !p->peer_sent)
+		return told_stall(p, "nothing heard of the peer for five seconds");
+	if (now < p->next_beat)
+		return 0;
+	p->next_beat = now + BEAT_NS;
+	own_beat(p, &own);
+	return dialog_send(p->s, message_beat(&own));
+}
+
+/* The earliest of the next beat and the moment at which a stall would be one. */
+static uint64_t deadline(const struct phases *p)
+{
+	uint64_t stall = p->last_progress + p->s->stall_ns + 1000000;
+
+	return stall < p->next_beat ? stall : p->next_beat;
+}
+
+static int step(struct phases *p)
+{
+	unsigned int what = watch_wait(p->s->watch, deadline(p));
+	int rc = 0;
+
+	if (what & WATCH_LANE)
+		rc = row_told_lane(p->r);
+	if (!rc && what & WATCH_ASYNC)
+		rc = take_events(p);
+	if (!rc && what & WATCH_SIGNAL)
+		rc = take_signal(p);
+	return rc ? rc : hear_all(p);
+}
+
+static int run(struct phases *p)
+{
+	int rc = row_start(p->r);
+
+	while (!rc) {
+		rc = tell_own_edges(p);
+		if (!rc)
+			rc = lead(p);
+		if (rc || all_done(p))
+			break;
+		rc = step(p);
+		if (!rc)
+			rc = tick(p);
+	}
+	return rc;
+}
+
+/* Nothing posted may be unaccounted for at the end, whatever was asked. */
+static int check_counts(const struct row *r)
+{
+	const struct measure *m = r->measure;
+
+	if (m->posted == m->completed)
+		return 0;
+	return fail(FAIL_RUN, EPROTO, "internal accounting: posted %" PRIu64 " but completed %"
+		    PRIu64 "; this is a bug of rdmeter's", m->posted, m->completed);
+}
+
+int phases_run(struct row *r, struct phases_end *end)
+{
+	struct session *s = r->session;
+	uint64_t now = watch_now();
+	struct phases p = {
+		.r = r, .s = s, .end = end, .next_beat = now + BEAT_NS, .last_heard = now,
+		.last_progress = now,
+	};
+	int rc;
+
+	*end = (struct phases_end){ 0 };
+	s->watch->lane_fd = r->event_fd;
+	s->watch->async_fd = s->device.context->async_fd;
+	rc = run(&p);
+	s->watch->lane_fd = -1;
+	s->watch->async_fd = -1;
+	if (!rc) {
+		row_join(r);
+		rc = row_told_lane(r);
+		return rc ? rc : check_counts(r);
+	}
+	if (row_abort(r)) {
+		end->stuck = true;
+		note("the data thread does not leave %s: the process ends", s->device.facts.name);
+	}
+	return rc;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* One row on one side: the resources of a point, its lane, and what came of it. */
+#ifndef RDMETER_SESSION_ROW_H
+#define RDMETER_SESSION_ROW_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/lane.h"
+#include "plan/point.h"
+#include "session/session.h"
+#include "stats/measure.h"
+#include "verbs/connect.h"
+#include "verbs/memory.h"
+#include "verbs/queues.h"
+
+struct row {
+	struct session *session;
+	struct point point;
+	bool sender; /* this side sends, or begins the ping-pong */
+	struct queues queues;
+	struct buffer tx, rx;
+	struct endpoints ours, theirs;
+
+	struct lane_control control;
+	struct lane_report report;
+	struct lane *lane; /* NULL: this side has nothing to do */
+	lane_loop loop;
+	pthread_t thread;
+	bool running;
+	int event_fd;
+
+	struct measure *measure; /* this side's */
+};
+
+/*
+ * Makes what the point needs on this side, up to queue pairs in INIT. r is to be given to
+ * row_free() whether this succeeds or not. inline_exact: the size was given, not a default.
+ */
+int row_prepare(struct row *r, struct session *s, const struct point *p, bool sender,
+		bool inline_exact);
+
+/* Connects to the peer's endpoints (r->theirs), builds the lane, fills buffers and receives. */
+int row_connect(struct row *r);
+
+/* Starts the data thread, if this side has something to do. 0 or -errno told. */
+int row_start(struct row *r);
+
+/*
+ * Makes the data thread leave at once and waits for it, at most a few seconds. Returns 0, or
+ * -ETIMEDOUT when it is stuck inside the provider, after which the process has to end.
+ */
+int row_abort(struct row *r);
+
+/* Waits for a data thread that has said LANE_LEFT. */
+void row_join(struct row *r);
+
+/* Compares what arrived with what was sent; `sent` is the sender's total. Fills the measure. */
+void row_check_data(struct row *r, uint64_t sent);
+
+/* Says what failed in the lane, if something did: 0, or -errno told as FAIL_RUN. */
+int row_told_lane(const struct row *r);
+
+void row_free(struct row *r);
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The side that serves: one session after another, each as its client says. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fail.h"
+#include "cli/units.h"
+#include "config.h"
+#include "control/messages.h"
+#include "plan/plan.h"
+#include "session/common.h"
+#include "session/dialog.h"
+#include "session/net.h"
+
+#define HELLO_NS 3000000000ULL /* who has connected and says nothing keeps others waiting */
+#define IDLE_NS 3600000000000ULL
+
+static int take_hello(struct session *s)
+{
+	struct message_greeting m;
+	uint64_t stall = s->stall_ns;
+	const char *key;
+	json_t *json;
+	int rc = dialog_greet(&s->channel, false);
+
+	if (rc)
+		return fail(FAIL_SETUP, -rc, "greeting %s: %s", s->peer, strerror(-rc));
+	s->stall_ns = stall < HELLO_NS ? stall : HELLO_NS;
+	rc = dialog_expect(s, "HELLO", &json);
+	s->stall_ns = stall;
+	if (rc)
+		return rc;
+	rc = message_get_greeting(json, &m, &key);
+	if (rc)
+		rc = dialog_told_bad(s, json, key);
+	json_decref(json);
+	if (!rc && m.major != PROTOCOL_MAJOR)
+		rc = fail(FAIL_SETUP, EPROTO, "the client %s speaks protocol %u.%u (rdmeter %s), "
+			  "this side %d.%d (%s): upgrade the older one", s->peer, m.major, m.minor,
+			  m.version, PROTOCOL_MAJOR, PROTOCOL_MINOR, PACKAGE_VERSION);
+	return rc;
+}
+
+static int open_device(struct session *s, const struct message_facts *m)
+{
+	const struct options *opt = s->opt;
+	struct device_request request = {
+		.name = opt->device.given ? opt->device.text : NULL,
+		.asked = m->asked_device[0] ? m->asked_device : NULL,
+		.port = m->asked_port ? m->asked_port : (uint32_t)opt->ib_port.num,
+		.gid_index = m->asked_gid_index,
+		.local = &s->local,
+		.peer = &m->device,
+	};
+
+	if (request.gid_index < 0 && opt->gid_index.given)
+		request.gid_index = (int32_t)opt->gid_index.num;
+	return device_open(&s->device, &request);
+}
+
+static bool is_ipv4(const struct device_facts *d)
+{
+	return !strncmp(d->gid, "::ffff:", 7);
+}
+
+/* Two RoCE versions, IPv4 and IPv6, InfiniBand and Ethernet have no common word on the wire. */
+static int check_gids(const struct session *s)
+{
+	const struct device_facts *ours = &s->device.facts, *theirs = &s->peer_device;
+
+	if (ours->gid_kind == theirs->gid_kind && is_ipv4(ours) == is_ipv4(theirs))
+		return 0;
+	return fail(FAIL_SETUP, EPROTONOSUPPORT, "the client's %s has GID %u (%s, %s) and the "
+		    "server's %s GID %u (%s, %s), which cannot talk; choose with --gid-index and "
+		    "--peer-gid-index", theirs->name, theirs->gid_index, theirs->gid,
+		    gid_kind_name(theirs->gid_kind), ours->name, ours->gid_index, ours->gid,
+		    gid_kind_name(ours->gid_kind));
+}
+
+static int exchange_facts(struct session *s)
+{
+	struct message_facts m;
+	const char *key;
+	json_t *json;
+	int rc = dialog_expect(s, "FACTS", &json);
+
+	if (rc)
+		return rc;
+	rc = message_get_facts(json, &m, &key);
+	if (rc)
+		rc = dialog_told_bad(s, json, key);
+	json_decref(json);
+	if (rc)
+		return rc;
+	s->peer_host = m.host;
+	s->peer_device = m.device;
+	rc = open_device(s, &m);
+	if (!rc)
+		rc = check_gids(s);
+	return rc ? rc : session_send_facts(s);
+}
+
+static void log_row(const struct row *r, const struct measure *client)
+{
+	const struct measure *truth = r->lane && !r->sender ? r->measure : client;
+	char size[UNITS_TEXT_SIZE];
+
+	note("%s: %s %s, %s: %" PRIu64 " messages in %.3f s", r->session->peer,
+	     point_op(&r->point)->name, r->point.test.value == TEST_LAT ? "lat" : "bw",
+	     units_size(size, sizeof(size), r->point.size.value), truth->window.count,
+	     (double)(truth->window.t1 - truth->window.t0) / 1e9);
+}
+
+static int connect_row(struct row *r)
+{
+	json_t *json;
+	int rc = session_take_endpoints(r);
+
+	if (!rc)
+		rc = row_connect(r);
+	if (!rc)
+		rc = session_send_endpoints(r);
+	if (!rc)
+		rc = dialog_expect(r->session, "READY", &json);
+	if (rc)
+		return rc;
+	json_decref(json);
+	return dialog_send(r->session, message_simple("READY"));
+}
+
+static int measure_row(struct row *r, bool *stuck)
+{
+	struct measure *client = calloc(1, sizeof(*client));
+	struct phases_end end = { 0 };
+	int rc = client ? connect_row(r) : fail(FAIL_SETUP, ENOMEM, "out of memory");
+
+	if (!rc)
+		rc = phases_run(r, &end);
+	*stuck = end.stuck;
+	if (!rc)
+		rc = session_exchange_results(r, &end, client);
+	if (!rc)
+		log_row(r, client);
+	free(client);
+	return rc ? rc : end.interrupted ? -EINTR : 0;
+}
+
+static int serve_point(struct session *s, const json_t *json, bool *stuck)
+{
+	struct message_point m = { 0 };
+	const char *key;
+	struct row r;
+	int rc = message_get_point(json, &m, &key);
+
+	if (rc)
+		return dialog_told_bad(s, json, key);
+	s->stall_ns = m.point.stall_timeout.value;
+	rc = plan_check_limits(&m.point, &s->device.facts.caps, "the server's device");
+	if (rc)
+		return rc;
+	rc = row_prepare(&r, s, &m.point, m.sender, false);
+	if (!rc) {
+		struct message_accept accept = { .inline_size = r.queues.inline_size };
+
+		rc = dialog_send(s, message_accept(&accept));
+	}
+	if (!rc && !m.plan_only)
+		rc = measure_row(&r, stuck);
+	row_free(&r);
+	return rc;
+}
+
+static int serve_points(struct session *s, bool *stuck)
+{
+	int rc = 0;
+
+	while (!rc) {
+		json_t *json;
+
+		rc = dialog_next(s, "POINT", &json);
+		if (rc)
+			return rc;
+		if (!strcmp(message_type(json), "BYE")) {
+			json_decref(json);
+			return 0;
+		}
+		if (!strcmp(message_type(json), "POINT"))
+			rc = serve_point(s, json, stuck);
+		else
+			rc = fail(FAIL_RUN, EPROTO, "the client %s sent %s where POINT was due; "
+				  "use the same version on both sides", s->peer,
+				  message_type(json));
+		json_decref(json);
+	}
+	return rc;
+}
+
+/* One client from its first word to its last. -EDEADLK: a data thread is stuck. */
+static int serve_one(const struct options *opt, struct watch *watch, int fd)
+{
+	struct session s;
+	bool stuck = false;
+	int rc = session_open(&s, opt, watch, false, fd);
+
+	if (!rc)
+		rc = take_hello(&s);
+	if (!rc)
+		rc = exchange_facts(&s);
+	if (!rc)
+		rc = serve_points(&s, &stuck);
+	/* A client that looks and leaves, as a port scan does, is no failure of anything. */
+	if (stuck) {
+		dialog_give_up(&s);
+		return -EDEADLK;
+	}
+	session_close(&s);
+	return rc;
+}
+
+static int wait_for_client(struct watch *watch)
+{
+	for (;;) {
+		unsigned int what = watch_wait(watch, watch_now() + IDLE_NS);
+		int fd;
+
+		if (what & WATCH_SIGNAL)
+			return -EINTR;
+		if (!(what & WATCH_LISTEN))
+			continue;
+		fd = accept4(watch->listen_fd, NULL, NULL, SOCK_CLOEXEC);
+		if (fd >= 0)
+			return fd;
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+			return fail(FAIL_SETUP, errno, "accepting a client: %s", strerror(errno));
+	}
+}
+
+/* The device has to be there before clients come: a server that can serve nobody says so now. */
+static int check_device(const struct options *opt)
+{
+	struct device_request request = {
+		.name = opt->device.given ? opt->device.text : NULL,
+		.port = (uint32_t)opt->ib_port.num,
+		.gid_index = opt->gid_index.given ? (int32_t)opt->gid_index.num : -1,
+	};
+	struct device d;
+	int rc;
+
+	if (!opt->device.given)
+		return 0;
+	rc = device_open(&d, &request);
+	device_close(&d);
+	return rc;
+}
+
+static void note_client_options(const struct options *opt)
+{
+	for (size_t i = 0; i < option_row_count; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (option_value((struct options *)(uintptr_t)opt, row)->given &&
+		    (row->scope == SCOPE_PUSH || row->scope == SCOPE_PEER))
+			note("--%s: a server needs no test options: the client decides", row->name);
+	}
+}
+
+int server_run(const struct options *opt, struct watch *watch)
+{
+	char text[80];
+	int rc = check_device(opt);
+
+	if (rc)
+		return rc;
+	note_client_options(opt);
+	watch->listen_fd = net_listen(opt, text, sizeof(text));
+	if (watch->listen_fd < 0)
+		return watch->listen_fd;
+	note("listening on %s", text);
+	do {
+		fail_clear();
+		rc = wait_for_client(watch);
+		if (rc >= 0)
+			rc = serve_one(opt, watch, rc);
+	} while (!opt->once.given && rc != -EINTR && rc != -EDEADLK);
+	close(watch->listen_fd);
+	watch->listen_fd = -1;
+	return rc;
+}

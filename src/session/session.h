@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* One session: what both sides know of each other while they talk. */
+#ifndef RDMETER_SESSION_SESSION_H
+#define RDMETER_SESSION_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "cli/options.h"
+#include "control/frame.h"
+#include "engine/clock.h"
+#include "host/facts.h"
+#include "report/result.h"
+#include "session/watch.h"
+#include "verbs/device.h"
+
+struct session {
+	const struct options *opt;
+	struct watch *watch;
+	struct channel channel;
+	bool client;
+	const char *peer_is; /* "server" or "client": what the other side is */
+	char peer[80];       /* its address, as text */
+	struct sockaddr_storage local; /* of the control connection */
+	uint64_t stall_ns;   /* the longest wait for the other side */
+	struct device device;
+	struct clock clock;
+	struct host_facts host, peer_host;
+	struct device_facts peer_device;
+};
+
+/* The whole of `rdmeter HOST` and of `rdmeter serve`. 0, or -errno told; -EINTR for a signal. */
+int client_run(const struct options *opt, struct watch *watch, const struct reporter *reporter);
+int server_run(const struct options *opt, struct watch *watch);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef STATS_MEASURE_H
+#define STATS_MEASURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stats/histogram.h"
+#include "stats/series.h"
+
+/*
+ * The measured window: the messages counted after @t0 and up to @t1. The times are those of one
+ * side's own clock, so that only their difference means anything to the other side.
+ */
+struct window {
+	uint64_t t0, t1; /* ns on this side's clock */
+	uint64_t count;  /* messages in it */
+};
+
+/* CPU use over the window, in cores: 1.0 is one core all the time. */
+struct cpu_use {
+	double process_cores;      /* user and system time of this process */
+	double host_cores;         /* busy time of the host, softirq included */
+	double host_softirq_cores; /* the part of host_cores that served soft interrupts */
+	bool valid;                /* false: could not be read, the numbers mean nothing */
+};
+
+/*
+ * What one side measured in one row: filled by session/ from the lanes, sent to the other side,
+ * read by report/. Plain data without pointers: it may be copied, and nothing has to be freed.
+ * It is large (histogram and series), so allocate it.
+ */
+struct measure {
+	bool active;         /* this side moved messages itself (a write's target does not) */
+	bool opened, closed; /* the window was opened, was closed */
+	bool receiver;       /* counts are of arrivals, not of completions of own posts */
+	struct window window;
+
+	/* Messages over the whole run: warm-up, window and drain. */
+	uint64_t posted, completed, received;
+	uint64_t warmup; /* messages before the window */
+
+	struct histogram latency; /* ns: stamped requests (bw) or samples (lat) */
+	unsigned divisor;         /* what a sample is divided by to be shown: 2 for a round trip */
+	struct series series;     /* messages over ns, within the window */
+	struct cpu_use cpu;
+	uint64_t data_errors; /* slots whose content was not what was sent */
+	char data_fault[96];  /* where the first one is */
+
+	char clock[24];               /* name of the time source */
+	uint32_t clock_read_ns;       /* cost of one read */
+	uint32_t clock_resolution_ns; /* smallest step seen */
+};
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a device and its port are and can do, asked of the device: the limits that plans depend
+ * on, and the facts that both ends tell each other.
+ */
+#ifndef RDMETER_VERBS_CAPS_H
+#define RDMETER_VERBS_CAPS_H
+
+#include <stdint.h>
+
+struct caps {
+	uint64_t max_msg_sz;  /* bytes, of the port */
+	uint64_t max_mr_size; /* bytes */
+	uint32_t max_qp;
+	uint32_t max_qp_wr; /* work requests of one queue */
+	uint32_t max_sge;
+	uint32_t max_cqe;    /* entries of one completion queue */
+	uint32_t active_mtu; /* bytes */
+};
+
+/* The GID types that can talk to each other are equal ones. */
+enum gid_kind {
+	GID_NONE, /* InfiniBand, routed by LID */
+	GID_IB,
+	GID_ROCE_V1,
+	GID_ROCE_V2,
+};
+
+static inline const char *gid_kind_name(uint32_t kind)
+{
+	static const char *const names[] = { "LID", "IB", "RoCE v1", "RoCE v2" };
+
+	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "unknown";
+}
+
+struct device_facts {
+	char name[64];
+	char netdev[16];  /* of the GID; empty where there is none */
+	char gid[48];     /* textual; empty with GID_NONE */
+	char gid_why[64]; /* why this entry of the table */
+	char why[96];     /* why this device */
+	uint32_t port;
+	uint32_t gid_index;
+	uint32_t gid_kind; /* enum gid_kind */
+	uint32_t lid;
+	int32_t numa_node; /* -1: none or unknown */
+	struct caps caps;
+};
+
+#endif

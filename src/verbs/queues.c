@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "verbs/queues.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+
+/* Beside the depth: the request that retires an unsignalled tail (engine/lane.c). */
+#define EXTRA_SENDS 1
+
+static int create_cqs(struct queues *q, const struct device *d, const struct queues_shape *shape)
+{
+	uint32_t sends = shape->count * (shape->depth + EXTRA_SENDS);
+	uint32_t receives = shape->count * (shape->rx_depth ? shape->rx_depth : 1);
+	uint32_t most = d->facts.caps.max_cqe;
+
+	/* In error the unsignalled requests complete too: the signaling interval saves nothing. */
+	if (sends > most && shape->count * shape->depth <= most)
+		sends = most;
+	q->send_cq = ibv_create_cq(d->context, (int)sends, NULL, NULL, 0);
+	if (q->send_cq)
+		q->recv_cq = ibv_create_cq(d->context, (int)receives, NULL, NULL, 0);
+	if (q->recv_cq)
+		return 0;
+	return fail(FAIL_SETUP, errno,
+		    "creating a completion queue of %u entries on %s: %s; the device has up to %u: "
+		    "lower --tx-depth or --rx-depth", q->send_cq ? receives : sends, d->facts.name,
+		    strerror(errno), d->facts.caps.max_cqe);
+}
+
+static struct ibv_qp *create_qp(const struct queues *q, const struct device *d,
+				const struct queues_shape *shape, uint32_t inline_size,
+				uint32_t *granted)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = q->send_cq,
+		.recv_cq = q->recv_cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = shape->depth + EXTRA_SENDS,
+			.max_recv_wr = shape->rx_depth ? shape->rx_depth : 1,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+			.max_inline_data = inline_size,
+		},
+	};
+	struct ibv_qp *qp;
+
+	if (attr.cap.max_send_wr > d->facts.caps.max_qp_wr)
+		attr.cap.max_send_wr = d->facts.caps.max_qp_wr;
+	qp = ibv_create_qp(d->pd, &attr);
+	if (qp)
+		*granted = attr.cap.max_inline_data;
+	return qp;
+}
+
+/*
+ * The largest inline size up to the wanted one that the device accepts, found by trying: a table
+ * of devices would be wrong for the next one. Returns the size; 0 is the least.
+ */
+static uint32_t probe_inline(const struct queues *q, const struct device *d,
+			     const struct queues_shape *shape)
+{
+	uint32_t good = 0, bad = shape->inline_size, granted;
+
+	while (bad - good > 1) {
+		uint32_t middle = good + (bad - good) / 2;
+		struct ibv_qp *qp = create_qp(q, d, shape, middle, &granted);
+
+		if (qp) {
+			ibv_destroy_qp(qp);
+			good = middle;
+		} else {
+			bad = middle;
+		}
+	}
+	return good;
+}
+
+static int told_qp(const struct device *d, const struct queues_shape *shape, int error)
+{
+	return fail(FAIL_SETUP, error,
+		    "creating a queue pair on %s (send depth %u, receive depth %u, inline %u): %s; "
+		    "the device has up to %u work requests and %u queue pairs: lower --tx-depth",
+		    d->facts.name, shape->depth, shape->rx_depth, shape->inline_size,
+		    strerror(error), d->facts.caps.max_qp_wr, d->facts.caps.max_qp);
+}
+
+static int create_first(struct queues *q, const struct device *d, const struct queues_shape *shape)
+{
+	uint32_t wanted = shape->inline_size, granted = 0;
+	int error;
+
+	q->qp[0] = create_qp(q, d, shape, wanted, &granted);
+	error = errno;
+	if (!q->qp[0] && wanted) {
+		wanted = probe_inline(q, d, shape);
+		q->qp[0] = create_qp(q, d, shape, wanted, &granted);
+		if (q->qp[0] && shape->inline_exact)
+			return fail(FAIL_SETUP, EOPNOTSUPP,
+				    "--inline %u: %s grants up to %u; lower --inline",
+				    shape->inline_size, d->facts.name, wanted);
+	}
+	if (!q->qp[0])
+		return told_qp(d, shape, error);
+	q->count = 1;
+	q->inline_size = granted < wanted ? granted : wanted;
+	return 0;
+}
+
+int queues_create(struct queues *q, const struct device *d, const struct queues_shape *shape)
+{
+	uint32_t granted;
+	int rc;
+
+	*q = (struct queues){ .qp = calloc(shape->count, sizeof(*q->qp)) };
+	if (!q->qp)
+		return fail(FAIL_SETUP, ENOMEM, "out of memory for %u queue pairs", shape->count);
+	rc = create_cqs(q, d, shape);
+	if (!rc)
+		rc = create_first(q, d, shape);
+	while (!rc && q->count < shape->count) {
+		q->qp[q->count] = create_qp(q, d, shape, q->inline_size, &granted);
+		if (q->qp[q->count])
+			q->count++;
+		else
+			rc = told_qp(d, shape, errno);
+	}
+	if (rc) {
+		/* create_first may have made one that it then refused. */
+		q->count += !q->count && q->qp[0];
+		queues_destroy(q);
+	}
+	return rc;
+}
+
+void queues_abort(const struct queues *q)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	for (uint32_t i = 0; i < q->count; i++)
+		ibv_modify_qp(q->qp[i], &attr, IBV_QP_STATE);
+}
+
+void queues_destroy(struct queues *q)
+{
+	for (uint32_t i = 0; i < q->count; i++)
+		if (ibv_destroy_qp(q->qp[i]))
+			note("destroying queue pair %u: %s", i, strerror(errno));
+	if (q->send_cq && ibv_destroy_cq(q->send_cq))
+		note("destroying the send completion queue: %s", strerror(errno));
+	if (q->recv_cq && ibv_destroy_cq(q->recv_cq))
+		note("destroying the receive completion queue: %s", strerror(errno));
+	free(q->qp);
+	*q = (struct queues){ 0 };
+}

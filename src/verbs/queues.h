@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The one place where data queue pairs and their completion queues are made. Sends and receives
+ * have completion queues of their own, so that waiting for an answer never reaps a send.
+ */
+#ifndef RDMETER_VERBS_QUEUES_H
+#define RDMETER_VERBS_QUEUES_H
+
+#include <stdint.h>
+
+#include <infiniband/verbs.h>
+
+#include "verbs/device.h"
+
+struct queues {
+	struct ibv_cq *send_cq, *recv_cq;
+	struct ibv_qp **qp;
+	uint32_t count;
+	uint32_t inline_size; /* what can be sent inline: granted, at most what was asked */
+};
+
+struct queues_shape {
+	uint32_t count;
+	uint32_t depth, rx_depth; /* work requests; rx_depth may be 0 */
+	uint32_t inline_size;     /* wanted */
+	bool inline_exact;        /* less than wanted is an error, not a fallback */
+};
+
+/*
+ * Makes the queues, in state RESET. q is to be given to queues_destroy() on success. Returns 0 or
+ * -errno after having told why with FAIL_SETUP.
+ */
+int queues_create(struct queues *q, const struct device *d, const struct queues_shape *shape);
+void queues_destroy(struct queues *q);
+
+/* Moves every queue pair to ERR, so that whatever is outstanding completes with a flush error. */
+void queues_abort(const struct queues *q);
+
+#endif
