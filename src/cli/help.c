@@ -40,6 +40,20 @@ void help_print(FILE *out)
 	      out);
 }
 
+/* In mdoc each sentence begins a line. */
+static void print_sentences(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		if (text[0] == '.' && text[1] == ' ') {
+			fputs(".\n", out);
+			text++;
+		} else {
+			fputc(*text, out);
+		}
+	}
+	fputc('\n', out);
+}
+
 /* In mdoc a word that could be a macro, or a leading dot, is kept literal by \&. */
 static void print_manual_row(FILE *out, const struct option_row *row)
 {
@@ -49,7 +63,8 @@ static void print_manual_row(FILE *out, const struct option_row *row)
 	fprintf(out, " Fl \\&-%s", row->name);
 	if (row->arg)
 		fprintf(out, " Ar \\&%s", row->arg);
-	fprintf(out, "\n%s\n", *row->manual ? row->manual : row->help);
+	fputc('\n', out);
+	print_sentences(out, *row->manual ? row->manual : row->help);
 	if (row->dfl)
 		fprintf(out, "Default: %s.\n", row->dfl);
 	if (row->aliases)

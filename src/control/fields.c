@@ -24,16 +24,16 @@ json_t *fields_u64(uint64_t value)
 int fields_get_u64(const json_t *json, uint64_t *value)
 {
 	const char *text = json_string_value(json);
-	char *end;
 
 	if (json_is_integer(json) && json_integer_value(json) >= 0) {
 		*value = (uint64_t)json_integer_value(json);
 		return 0;
 	}
-	if (!text || strncmp(text, "0x", 2) || !text[2] || strlen(text) > 18)
+	if (!text || strncmp(text, "0x", 2) || !text[2] || strlen(text) > 18 ||
+	    text[2 + strspn(text + 2, "0123456789abcdefABCDEF")])
 		return -EBADMSG;
-	*value = strtoull(text + 2, &end, 16);
-	return *end || text[2] == '-' || text[2] == '+' || text[2] == ' ' ? -EBADMSG : 0;
+	*value = strtoull(text + 2, NULL, 16);
+	return 0;
 }
 
 static json_t *encode_one(const struct field *f, const void *at)
@@ -127,4 +127,13 @@ int fields_decode(const struct field *fields, size_t count, const json_t *object
 			return -EBADMSG;
 	}
 	return 0;
+}
+
+int fields_decode_inner(const struct field *fields, size_t count, const json_t *object,
+			const char *name, void *base, const char **key)
+{
+	const json_t *inner = json_object_get(object, name);
+
+	*key = name;
+	return json_is_object(inner) ? fields_decode(fields, count, inner, base, key) : -EBADMSG;
 }

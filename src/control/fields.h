@@ -39,6 +39,10 @@ json_t *fields_encode(const struct field *fields, size_t count, const void *base
 int fields_decode(const struct field *fields, size_t count, const json_t *object, void *base,
 		  const char **key);
 
+/* The same from the object that object has under name; *key is name when there is none. */
+int fields_decode_inner(const struct field *fields, size_t count, const json_t *object,
+			const char *name, void *base, const char **key);
+
 json_t *fields_u64(uint64_t value);
 
 /* 0, or -EBADMSG when json is not an unsigned integer in either form. */

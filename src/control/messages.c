@@ -29,15 +29,6 @@ static json_t *encode(const char *type, const struct field *fields, size_t count
 	return object;
 }
 
-static int decode_inner(const json_t *json, const char *name, const struct field *fields,
-			size_t count, void *base, const char **key)
-{
-	const json_t *inner = json_object_get(json, name);
-
-	*key = name;
-	return json_is_object(inner) ? fields_decode(fields, count, inner, base, key) : -EBADMSG;
-}
-
 static const struct field greeting_fields[] = {
 	FIELD(struct message_greeting, major, U32),
 	FIELD(struct message_greeting, minor, U32),
@@ -106,13 +97,14 @@ int message_get_facts(const json_t *json, struct message_facts *m, const char **
 	int rc = fields_decode(asked_fields, COUNT(asked_fields), json, m, key);
 
 	if (!rc)
-		rc = decode_inner(json, "host", host_fields, COUNT(host_fields), &m->host, key);
+		rc = fields_decode_inner(host_fields, COUNT(host_fields), json, "host", &m->host,
+					 key);
 	if (!rc)
-		rc = decode_inner(json, "device", device_fields, COUNT(device_fields), &m->device,
-				  key);
+		rc = fields_decode_inner(device_fields, COUNT(device_fields), json, "device",
+					 &m->device, key);
 	if (!rc)
-		rc = decode_inner(json, "caps", caps_fields, COUNT(caps_fields), &m->device.caps,
-				  key);
+		rc = fields_decode_inner(caps_fields, COUNT(caps_fields), json, "caps",
+					 &m->device.caps, key);
 	return rc;
 }
 
@@ -156,6 +148,26 @@ static int get_setting(const json_t *json, const struct option_row *row, struct 
 	return s->value > row->max && !option_word(row->words, s->value) ? -EBADMSG : 0;
 }
 
+/* These divide or size something on this side, so zero is refused here and now. */
+static int refuse_zeros(const struct point *p, const char **key)
+{
+	const struct {
+		const char *name;
+		const struct setting *setting;
+	} needed[] = {
+		{ "size", &p->size },	  { "tx-depth", &p->depth }, { "signal", &p->signal },
+		{ "batch", &p->batch },	  { "rx-depth", &p->rx_depth },
+		{ "align", &p->align },	  { "stall-timeout", &p->stall_timeout },
+	};
+
+	for (size_t i = 0; i < COUNT(needed); i++) {
+		*key = needed[i].name;
+		if (!needed[i].setting->value)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
 int message_get_point(const json_t *json, struct message_point *m, const char **key)
 {
 	uint64_t qps;
@@ -171,18 +183,11 @@ int message_get_point(const json_t *json, struct message_point *m, const char **
 	if (rc)
 		return rc;
 	*key = "qps";
-	if (fields_get_u64(json_object_get(json, "qps"), &qps) || !qps || qps > UINT32_MAX)
+	if (fields_get_u64(json_object_get(json, "qps"), &qps) || !qps ||
+	    qps > MESSAGE_ENDPOINTS_MAX)
 		return -EBADMSG;
 	m->point.qps = (uint32_t)qps;
-	/* These divide or size something on this side, so zero is refused here and now. */
-	*key = "size";
-	if (!m->point.size.value)
-		return -EBADMSG;
-	*key = "tx-depth";
-	if (!m->point.depth.value || !m->point.signal.value || !m->point.batch.value)
-		return -EBADMSG;
-	*key = "align";
-	return m->point.align.value ? 0 : -EBADMSG;
+	return refuse_zeros(&m->point, key);
 }
 
 static const struct field accept_fields[] = {

@@ -56,9 +56,10 @@ static int decode_sumsq(const json_t *json, unsigned __int128 *sumsq)
 {
 	const char *text = json_string_value(json);
 	unsigned long long high, low;
-	int used = 0;
 
-	if (!text || sscanf(text, "0x%16llx%16llx%n", &high, &low, &used) != 2 || text[used])
+	/* sscanf alone would take signs, blanks and fewer digits. */
+	if (!text || strlen(text) != 34 || strspn(text + 2, "0123456789abcdef") != 32 ||
+	    sscanf(text, "0x%16llx%16llx", &high, &low) != 2)
 		return -EBADMSG;
 	*sumsq = (unsigned __int128)high << 64 | low;
 	return 0;
@@ -109,13 +110,18 @@ static int decode_histogram(const json_t *json, struct histogram *h, const char 
 	int rc;
 
 	histogram_reset(h);
+	*key = "latency";
+	if (!json_is_object(json))
+		return -EBADMSG;
 	rc = fields_decode(moments_fields, COUNT(moments_fields), json, &h->m, key);
 	if (rc)
 		return rc;
 	*key = "sumsq";
 	rc = decode_sumsq(json_object_get(json, "sumsq"), &h->m.sumsq);
-	*key = rc ? "sumsq" : "count";
-	return rc ? rc : decode_buckets(json, h);
+	if (rc)
+		return rc;
+	*key = json_is_array(json_object_get(json, "low")) ? "count" : "low";
+	return decode_buckets(json, h);
 }
 
 static json_t *encode_series(const struct series *s)
@@ -164,14 +170,11 @@ int message_get_result(const json_t *json, struct measure *m, const char **key)
 {
 	int rc = fields_decode(measure_fields, COUNT(measure_fields), json, m, key);
 
-	if (rc)
-		return rc;
-	*key = "window";
-	rc = fields_decode(window_fields, COUNT(window_fields), json_object_get(json, "window"),
-			   &m->window, key);
 	if (!rc)
-		rc = fields_decode(cpu_fields, COUNT(cpu_fields), json_object_get(json, "cpu"),
-				   &m->cpu, key);
+		rc = fields_decode_inner(window_fields, COUNT(window_fields), json, "window",
+					 &m->window, key);
+	if (!rc)
+		rc = fields_decode_inner(cpu_fields, COUNT(cpu_fields), json, "cpu", &m->cpu, key);
 	if (!rc)
 		rc = decode_histogram(json_object_get(json, "latency"), &m->latency, key);
 	if (rc)

@@ -137,11 +137,11 @@ void lane_edge(struct lane *l, uint64_t now)
 			open_window(l, now);
 		else
 			l->next_edge = now + clock_ticks(&l->clock, OPEN_CHECK_NS);
-	} else if (l->state == STATE_OPEN) {
-		if (over(l, now)) {
-			close_window(l, now, l->count);
-			return;
-		}
+	}
+	/* A window of one message opens and closes at the same poll. */
+	if (l->state == STATE_OPEN && over(l, now)) {
+		close_window(l, now, l->count);
+	} else if (l->state == STATE_OPEN && now > l->opened) {
 		series_add(&l->measure->series, since_start(l, now), l->count);
 		l->last_ticks = now;
 		l->last_count = l->count;

@@ -14,6 +14,7 @@
 #define INLINE_MOST 256 /* a larger message gains nothing from being copied twice */
 #define WARMUP_NS 500000000ULL
 #define WARMUP_MOST 1000 /* messages */
+#define WARMUP_LONGEST_NS (1000000ULL * 1000000000)
 
 static void set(struct setting *s, uint64_t value, const char *why)
 {
@@ -54,21 +55,26 @@ static int resolve_op(const struct options *opt, struct point *p)
 	return 0;
 }
 
-/* With --iters the warm-up is a number of messages, so its text is read again as one. */
+/*
+ * With --iters the warm-up is a number of messages, so its text is read again as one. That is why
+ * the option's own range is wider than a time may be.
+ */
 static int resolve_ends(const struct options *opt, struct point *p)
 {
 	choose(&p->iters, &opt->iters, 0, "by time");
 	if (!point_counts(p)) {
 		choose(&p->duration, &opt->duration, opt->duration.num, "default");
 		choose(&p->warmup, &opt->warmup, WARMUP_NS, "default");
+		if (p->warmup.value > WARMUP_LONGEST_NS)
+			return fail(FAIL_USAGE, EINVAL, "--warmup '%s' with --duration: it is a "
+				    "time then; at most 1000000 s", opt->warmup.text);
 		return 0;
 	}
 	set(&p->duration, 0, "by count");
 	set(&p->warmup, least(opt->iters.num / 10, WARMUP_MOST), "a tenth of --iters");
 	if (!opt->warmup.given)
 		return 0;
-	if (units_parse_count(opt->warmup.text, &p->warmup.value) ||
-	    p->warmup.value > 1ULL << 47)
+	if (units_parse_count(opt->warmup.text, &p->warmup.value))
 		return fail(FAIL_USAGE, EINVAL,
 			    "--warmup '%s' with --iters %s: it counts messages then; "
 			    "give a whole number", opt->warmup.text, opt->iters.text);

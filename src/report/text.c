@@ -150,6 +150,16 @@ void text_header(FILE *out, const struct result *r)
 	fprintf(out, "%-*s %016" PRIx64 "\n", LABEL, "config id", point_config_id(&r->point));
 }
 
+/* A number too wide for its column loses its separators, then digits; columns never touch. */
+static void shorten(const struct column *c, double value, char *text, size_t size)
+{
+	if (strlen(text) < (size_t)c->width || c->format == COLUMN_SIZE)
+		return;
+	snprintf(text, size, "%.0f", value);
+	if (strlen(text) >= (size_t)c->width)
+		snprintf(text, size, "%.*g", c->width - 6, value);
+}
+
 static void print_cell(FILE *out, const struct column *c, double value)
 {
 	char text[UNITS_TEXT_SIZE + 8];
@@ -164,6 +174,8 @@ static void print_cell(FILE *out, const struct column *c, double value)
 		snprintf(text, sizeof(text), "%.4f", value);
 	else
 		snprintf(text, sizeof(text), value < 10000 ? "%.2f" : "%.0f", value);
+	if (isfinite(value))
+		shorten(c, value, text, sizeof(text));
 	fprintf(out, "%*s", c->width, text);
 }
 

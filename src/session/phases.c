@@ -87,8 +87,10 @@ static void begin_open(struct phases *p)
 static void begin_drain(struct phases *p)
 {
 	p->draining = true;
+	/* A window that is cut short closes with the drain, which the peer knows of already. */
 	if (p->open && !p->closed_told)
 		cpu_use(&p->r->measure->cpu, &p->cpu_open);
+	p->closed_told = true;
 	if (p->r->lane && p->r->lane->leads)
 		atomic_store(&p->r->control.stop, LANE_DRAIN);
 }

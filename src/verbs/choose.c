@@ -80,7 +80,13 @@ void candidates_put(struct candidates *c, const struct ibv_context *keep)
 
 static const char *state_name(enum ibv_port_state state)
 {
-	return state == IBV_PORT_ACTIVE ? "ACTIVE" : ibv_port_state_str(state);
+	static const char *const names[] = {
+		[IBV_PORT_NOP] = "in no state", [IBV_PORT_DOWN] = "DOWN", [IBV_PORT_INIT] = "INIT",
+		[IBV_PORT_ARMED] = "ARMED", [IBV_PORT_ACTIVE] = "ACTIVE",
+		[IBV_PORT_ACTIVE_DEFER] = "ACTIVE_DEFER",
+	};
+
+	return (size_t)state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
 }
 
 /* "rxe0 port 1 ACTIVE 10.0.0.1, ..." */

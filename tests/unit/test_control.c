@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Messages of the control connection: each goes through its text and comes back the same. Structs
+ * are cleared before they are filled, so that they can be compared whole.
+ */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "control/fields.h"
+#include "control/frame.h"
+#include "control/messages.h"
+#include "plan/plan.h"
+
+#include <cmocka.h> /* late: it has a macro named fail */
+
+#include "wire.h"
+
+#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+
+/* A decoder with its struct, so that all kinds go through the same tests. */
+struct kind {
+	const char *type;
+	size_t size;
+	void *sample;
+	json_t *(*encode)(const void *m);
+	int (*decode)(const json_t *json, void *m, const char **key);
+	void (*prepare)(void *m); /* of what is decoded into; may be NULL */
+};
+
+#define KIND(name)                                                                       \
+	static json_t *encode_##name(const void *m)                                      \
+	{                                                                                \
+		return message_##name(m);                                                \
+	}                                                                                \
+	static int decode_##name(const json_t *json, void *m, const char **key)          \
+	{                                                                                \
+		return message_get_##name(json, m, key);                                 \
+	}
+
+KIND(facts)
+KIND(point)
+KIND(accept)
+KIND(endpoints)
+KIND(beat)
+KIND(result)
+
+static json_t *encode_hello(const void *m)
+{
+	return message_greeting("HELLO", m);
+}
+
+static int decode_hello(const json_t *json, void *m, const char **key)
+{
+	return message_get_greeting(json, m, key);
+}
+
+static json_t *encode_abort(const void *m)
+{
+	return message_abort("ABORT", m);
+}
+
+static int decode_abort(const json_t *json, void *m, const char **key)
+{
+	return message_get_abort(json, m, key);
+}
+
+static json_t *encode_sent(const void *m)
+{
+	return message_sent(*(const uint64_t *)m);
+}
+
+static int decode_sent(const json_t *json, void *m, const char **key)
+{
+	return message_get_sent(json, m, key);
+}
+
+static const uint32_t qpns[] = { 17, 0xffffff, 0 }, psns[] = { 1, 2, UINT32_MAX };
+static uint32_t qpns_read[3], psns_read[3];
+
+static void prepare_endpoints(void *at)
+{
+	struct message_endpoints *m = at;
+
+	m->count = 3;
+	m->qpn_out = qpns_read;
+	m->psn_out = psns_read;
+	memset(qpns_read, 0x55, sizeof(qpns_read));
+	memset(psns_read, 0x55, sizeof(psns_read));
+}
+
+static struct message_greeting hello;
+static struct message_facts facts;
+static struct message_point point;
+static struct message_accept accepted = { .inline_size = 96 };
+static struct message_endpoints endpoints = {
+	.count = 3, .qpn = qpns, .psn = psns, .address = 0xfedcba9876543210, .rkey = UINT32_MAX,
+	.lid = 0xbfff, .gid = "::ffff:10.77.0.1",
+};
+static struct message_beat beat = {
+	.phase = "OPEN", .posted = 1ULL << 53, .completed = (1ULL << 53) + 1,
+	.received = UINT64_MAX,
+};
+static struct message_abort sorry = { .class = 4, .text = "completion error: \"12\"\n\xe2\x96\x88" };
+static uint64_t sent = 0x8000000000000001;
+static struct measure *measured;
+
+static const struct kind kinds[] = {
+	{ "HELLO", sizeof(hello), &hello, encode_hello, decode_hello, NULL },
+	{ "FACTS", sizeof(facts), &facts, encode_facts, decode_facts, NULL },
+	{ "POINT", sizeof(point), &point, encode_point, decode_point, NULL },
+	{ "ACCEPT", sizeof(accepted), &accepted, encode_accept, decode_accept, NULL },
+	{ "ENDPOINTS", sizeof(endpoints), &endpoints, encode_endpoints, decode_endpoints,
+	  prepare_endpoints },
+	{ "BEAT", sizeof(beat), &beat, encode_beat, decode_beat, NULL },
+	{ "ABORT", sizeof(sorry), &sorry, encode_abort, decode_abort, NULL },
+	{ "SENT", sizeof(sent), &sent, encode_sent, decode_sent, NULL },
+	{ "RESULT", sizeof(*measured), NULL, encode_result, decode_result, NULL },
+};
+
+static const void *sample_of(const struct kind *k)
+{
+	return k->sample ? k->sample : measured;
+}
+
+static void *decoded_into(const struct kind *k)
+{
+	void *m = calloc(1, k->size);
+
+	assert_non_null(m);
+	if (k->prepare)
+		k->prepare(m);
+	return m;
+}
+
+static void fill_facts(void)
+{
+	struct device_facts *d = &facts.device;
+
+	TEXT(facts.host.hostname, "node-1.example");
+	TEXT(facts.host.kernel, "6.1.0-18-amd64");
+	TEXT(facts.host.cpu, "CPU \"X\" @ 2.4GHz");
+	facts.host.cpus = 256;
+	TEXT(d->netdev, "v0");
+	TEXT(d->gid, "::ffff:10.77.0.1");
+	TEXT(d->gid_why, "the local address");
+	TEXT(d->why, "owns the local address");
+	TEXT(d->name, "rxe0");
+	d->port = 255;
+	d->gid_index = 3;
+	d->gid_kind = GID_ROCE_V2;
+	d->lid = 1;
+	d->numa_node = -1;
+	d->caps.max_msg_sz = 1ULL << 31;
+	d->caps.max_mr_size = UINT64_MAX;
+	d->caps.max_qp = 1;
+	d->caps.max_qp_wr = 2;
+	d->caps.max_sge = 3;
+	d->caps.max_cqe = 4;
+	d->caps.active_mtu = 4096;
+	TEXT(facts.asked_device, "mlx5_0");
+	facts.asked_port = 2;
+	facts.asked_gid_index = -1;
+}
+
+/* A whole point, without the reasons: they stay with the client. */
+static void fill_point(void)
+{
+	char name[] = "rdmeter", host[] = "h", op[] = "--op=send", size[] = "-s1M", n[] = "-n7";
+	char *argv[] = { name, host, op, size, n, NULL };
+	struct options opt;
+
+	assert_int_equal(options_parse(&opt, 5, argv), 0);
+	assert_int_equal(plan_resolve(&opt, &point.point), 0);
+	point.point.mtu.value = 1024;
+	point.plan_only = true;
+	for (size_t i = 0; i < option_row_count; i++) {
+		struct setting *s = point_setting(&point.point, &option_rows[i]);
+
+		if (s)
+			memset(s->why, 0, sizeof(s->why));
+	}
+}
+
+static int fill_all(void **state)
+{
+	(void)state;
+	measured = calloc(1, sizeof(*measured));
+	if (!measured)
+		return -1;
+	hello.major = 1;
+	hello.minor = 65536;
+	hello.busy = true;
+	TEXT(hello.version, "0.1.0");
+	TEXT(hello.auth, "none");
+	fill_facts();
+	fill_point();
+	measure_sample(measured);
+	return 0;
+}
+
+static int free_all(void **state)
+{
+	(void)state;
+	free(measured);
+	return 0;
+}
+
+static void there_and_back(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+		const struct kind *k = &kinds[i];
+		json_t *json = wire(k->encode(sample_of(k)));
+		const char *key = "?";
+		void *m = decoded_into(k);
+
+		assert_string_equal(message_type(json), k->type);
+		if (k->decode(json, m, &key))
+			fail_msg("%s: '%s' was refused", k->type, key);
+		if (k->prepare) { /* the pointers differ, what they point to must not */
+			struct message_endpoints *e = m;
+
+			e->qpn_out = e->psn_out = NULL;
+			e->qpn = qpns;
+			e->psn = psns;
+			assert_memory_equal(qpns_read, qpns, sizeof(qpns));
+			assert_memory_equal(psns_read, psns, sizeof(psns));
+		}
+		if (memcmp(m, sample_of(k), k->size))
+			fail_msg("%s came back different", k->type);
+		free(m);
+		json_decref(json);
+	}
+}
+
+static void simple_messages(void **state)
+{
+	json_t *json = wire(message_simple("READY"));
+
+	(void)state;
+	assert_string_equal(message_type(json), "READY");
+	assert_int_equal(json_object_size(json), 1);
+	json_object_set_new(json, "type", json_integer(3));
+	assert_string_equal(message_type(json), "");
+	json_object_del(json, "type");
+	assert_string_equal(message_type(json), "");
+	json_decref(json);
+}
+
+static void unknown_keys_are_ignored(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+		json_t *json = wire(kinds[i].encode(sample_of(&kinds[i])));
+		const char *key, *inner;
+		void *m = decoded_into(&kinds[i]);
+		json_t *value;
+
+		json_object_foreach(json, inner, value)
+			if (json_is_object(value))
+				json_object_set_new(value, "zz_new", json_true());
+		json_object_set_new(json, "zz_new", json_pack("{s:i}", "x", 1));
+		assert_int_equal(kinds[i].decode(json, m, &key), 0);
+		free(m);
+		json_decref(json);
+	}
+}
+
+/* Expects the refusal to name name, or the object that it belongs to. */
+static void check_refused(const struct kind *k, const json_t *json, const char *name,
+			  const char *object, const char *what)
+{
+	const char *key = "?";
+	void *m = decoded_into(k);
+	int rc = k->decode(json, m, &key);
+
+	if (rc != -EBADMSG || (strcmp(key, name) && (!object || strcmp(key, object))))
+		fail_msg("%s with %s '%s': returned %d, named '%s'", k->type, what, name, rc, key);
+	free(m);
+}
+
+/* Each key of at, which is json or an object within, once missing and once of a wrong type. */
+static void spoil_keys(const struct kind *k, json_t *json, json_t *at, const char *object)
+{
+	json_t *keys = json_deep_copy(at), *array = json_array(), *value;
+	const char *key;
+
+	json_object_foreach(keys, key, value) {
+		if (!strcmp(key, "type") || !strcmp(key, "unit") ||
+		    !strcmp(key, "sub_bucket_bits") || (object && !strcmp(key, "divisor")))
+			continue;
+		json_object_del(at, key);
+		check_refused(k, json, key, object, "no");
+		json_object_set(at, key, json_is_array(value) ? json_true() : array);
+		check_refused(k, json, key, object, "a wrong");
+		json_object_set(at, key, value);
+		if (json_is_object(value))
+			spoil_keys(k, json, json_object_get(at, key), key);
+	}
+	json_decref(array);
+	json_decref(keys);
+}
+
+static void missing_and_wrong_keys_are_named(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+		json_t *json = wire(kinds[i].encode(sample_of(&kinds[i])));
+
+		spoil_keys(&kinds[i], json, json, NULL);
+		json_decref(json);
+	}
+}
+
+static void integers(void **state)
+{
+	static const struct {
+		const char *json;
+		int rc;
+		uint64_t value;
+	} known[] = {
+		{ "0", 0, 0 },
+		{ "9007199254740992", 0, UINT64_C(1) << 53 },
+		{ "9007199254740993", 0, (UINT64_C(1) << 53) + 1 },
+		{ "\"0x0\"", 0, 0 },
+		{ "\"0x20000000000001\"", 0, (UINT64_C(1) << 53) + 1 },
+		{ "\"0xffffffffffffffff\"", 0, UINT64_MAX },
+		{ "\"0xFF\"", 0, 255 },
+		{ "-1", -EBADMSG, 0 },
+		{ "1.0", -EBADMSG, 0 },
+		{ "true", -EBADMSG, 0 },
+		{ "null", -EBADMSG, 0 },
+		{ "[1]", -EBADMSG, 0 },
+		{ "\"\"", -EBADMSG, 0 },
+		{ "\"16\"", -EBADMSG, 0 },
+		{ "\"0x\"", -EBADMSG, 0 },
+		{ "\"0xg\"", -EBADMSG, 0 },
+		{ "\"0x1 \"", -EBADMSG, 0 },
+		{ "\"0x 1\"", -EBADMSG, 0 },
+		{ "\"0x\\t1\"", -EBADMSG, 0 },
+		{ "\"0x-1\"", -EBADMSG, 0 },
+		{ "\"0x+1\"", -EBADMSG, 0 },
+		{ "\"0x0x1\"", -EBADMSG, 0 },
+		{ "\"0X1\"", -EBADMSG, 0 },
+		{ "\"-0x1\"", -EBADMSG, 0 },
+		{ "\"0x10000000000000000\"", -EBADMSG, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(known); i++) {
+		json_t *json = json_loads(known[i].json, JSON_DECODE_ANY, NULL);
+		uint64_t v = 0;
+		int rc = fields_get_u64(json, &v);
+
+		if (!json || rc != known[i].rc || (!rc && v != known[i].value))
+			fail_msg("%s: returned %d", known[i].json, rc);
+		json_decref(json);
+	}
+}
+
+static void large_integers_are_strings(void **state)
+{
+	json_t *at = fields_u64(UINT64_C(1) << 53), *beyond = fields_u64((UINT64_C(1) << 53) + 1);
+
+	(void)state;
+	assert_true(json_is_integer(at));
+	assert_string_equal(json_string_value(beyond), "0x20000000000001");
+	json_decref(at);
+	json_decref(beyond);
+	at = wire(encode_beat(&beat));
+	assert_true(json_is_integer(json_object_get(at, "posted")));
+	assert_string_equal(json_string_value(json_object_get(at, "completed")),
+			    "0x20000000000001");
+	assert_string_equal(json_string_value(json_object_get(at, "received")),
+			    "0xffffffffffffffff");
+	json_decref(at);
+}
+
+static const struct kind *kind_of(const char *type)
+{
+	for (size_t i = 0; i < COUNT_OF(kinds); i++)
+		if (!strcmp(kinds[i].type, type))
+			return &kinds[i];
+	fail_msg("no kind %s", type);
+	return NULL;
+}
+
+static void out_of_range(void **state)
+{
+	static const struct {
+		const char *type, *path, *value;
+	} known[] = {
+		{ "HELLO", "major", "-1" },
+		{ "HELLO", "major", "4294967296" },
+		{ "HELLO", "major", "\"1\"" },
+		{ "HELLO", "major", "1.5" },
+		{ "HELLO", "busy", "0" },
+		{ "HELLO", "version", "1" },
+		{ "FACTS", "asked_gid_index", "2147483648" },
+		{ "FACTS", "asked_gid_index", "-2147483649" },
+		{ "FACTS", "asked_gid_index", "\"0x1\"" },
+		{ "FACTS", "device.numa_node", "4294967295" },
+		{ "FACTS", "caps.max_qp", "\"0x100000000\"" },
+		{ "FACTS", "caps.max_msg_sz", "-1" },
+		{ "POINT", "op", "\"nope\"" },
+		{ "POINT", "op", "0" },
+		{ "POINT", "test", "2" },
+		{ "POINT", "test", "\"lat\"" },
+		{ "POINT", "direction", "7" },
+		{ "POINT", "mtu", "0" },
+		{ "POINT", "mtu", "1500" },
+		{ "POINT", "size", "0" },
+		{ "POINT", "size", "1099511627777" },
+		{ "POINT", "tx-depth", "0" },
+		{ "POINT", "tx-depth", "16777217" },
+		{ "POINT", "signal", "0" },
+		{ "POINT", "batch", "0" },
+		{ "POINT", "batch", "65537" },
+		{ "POINT", "rx-depth", "0" },
+		{ "POINT", "align", "0" },
+		{ "POINT", "align", "2097153" },
+		{ "POINT", "offset", "2097152" },
+		{ "POINT", "stall-timeout", "0" },
+		{ "POINT", "inline", "65537" },
+		{ "POINT", "stamp", "1048577" },
+		{ "POINT", "iters", "140737488355329" },
+		{ "POINT", "qps", "0" },
+		{ "POINT", "qps", "2049" },
+		{ "POINT", "qps", "\"0x100000001\"" },
+		{ "ENDPOINTS", "qpn", "[1, 2]" },
+		{ "ENDPOINTS", "qpn", "[1, 2, 3, 4]" },
+		{ "ENDPOINTS", "qpn", "[1, -2, 3]" },
+		{ "ENDPOINTS", "psn", "[1, 2, 4294967296]" },
+		{ "ENDPOINTS", "psn", "[1, 2, \"3\"]" },
+		{ "ENDPOINTS", "rkey", "4294967296" },
+		{ "BEAT", "posted", "-1" },
+		{ "BEAT", "phase", "null" },
+		{ "SENT", "total", "[]" },
+		{ "RESULT", "divisor", "4294967296" },
+		{ "RESULT", "window.t0", "null" },
+		{ "RESULT", "cpu.host_cores", "\"1\"" },
+		{ "RESULT", "latency.sumsq", "\"0x1\"" },
+		{ "RESULT", "latency.sumsq", "\"0x00000000000000012\"" },
+		{ "RESULT", "latency.sumsq", "\"0x-0000000000000010000000000000002\"" },
+		{ "RESULT", "latency.sumsq", "\"0x000000000000000100000000000000020\"" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(known); i++) {
+		const struct kind *k = kind_of(known[i].type);
+		json_t *json = wire(k->encode(sample_of(k)));
+		char key[32];
+
+		set_path(json, known[i].path, known[i].value, key, sizeof(key));
+		check_refused(k, json, key, NULL, known[i].value);
+		json_decref(json);
+	}
+}
+
+static void texts(void **state)
+{
+	struct message_greeting got = { 0 };
+	json_t *json = wire(encode_hello(&hello));
+	const char *key;
+
+	(void)state;
+	json_object_set_new(json, "version", json_string("0123456789012345678901234567890"));
+	assert_int_equal(message_get_greeting(json, &got, &key), 0);
+	assert_string_equal(got.version, "01234567890123456789012"); /* 23 fit */
+	json_decref(json);
+	/* A host's name need not be UTF-8: it is lost, the message is not. */
+	TEXT(facts.host.hostname, "caf\xe9");
+	json = wire(encode_facts(&facts));
+	assert_string_equal(json_string_value(json_object_get(json_object_get(json, "host"),
+							      "hostname")), "?");
+	json_decref(json);
+	TEXT(facts.host.hostname, "node-1.example");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(there_and_back),
+		cmocka_unit_test(simple_messages),
+		cmocka_unit_test(unknown_keys_are_ignored),
+		cmocka_unit_test(missing_and_wrong_keys_are_named),
+		cmocka_unit_test(integers),
+		cmocka_unit_test(large_integers_are_strings),
+		cmocka_unit_test(out_of_range),
+		cmocka_unit_test(texts),
+	};
+
+	return cmocka_run_group_tests(tests, fill_all, free_all);
+}
