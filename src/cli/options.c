@@ -289,11 +289,9 @@ static int parse_words(struct options *opt, int argc, char **argv, const struct 
 	return 0;
 }
 
-/* "rdmeter -- serve" measures against a host of that name. */
-static int choose_command(struct options *opt, int argc, char **argv)
+/* What follows "--" is a host, also when it is called serve: literal is the first such word. */
+static int choose_command(struct options *opt, int argc, char **argv, const char *literal)
 {
-	bool literal = optind > 1 && !strcmp(argv[optind - 1], "--");
-
 	opt->command = COMMAND_SERVE;
 	if (opt->help.given) {
 		opt->command = COMMAND_HELP;
@@ -303,10 +301,13 @@ static int choose_command(struct options *opt, int argc, char **argv)
 		opt->command = COMMAND_VERSION;
 		return 0;
 	}
-	if (optind < argc && (literal || strcmp(argv[optind], "serve"))) {
+	if (optind < argc && (literal == argv[optind] || strcmp(argv[optind], "serve"))) {
 		opt->command = COMMAND_MEASURE;
 		opt->host = argv[optind];
 	}
+	if (optind + 1 < argc && !opt->host)
+		return fail(FAIL_USAGE, EINVAL, "'%s': serve takes no host; drop one of them",
+			    argv[optind + 1]);
 	if (optind + 1 < argc)
 		return fail(FAIL_USAGE, EINVAL, "'%s': one host only; '%s' is it already",
 			    argv[optind + 1], argv[optind]);
@@ -318,15 +319,17 @@ static int choose_command(struct options *opt, int argc, char **argv)
 int options_parse(struct options *opt, int argc, char **argv)
 {
 	struct getopt_tables tables;
-	int rc = set_defaults(opt);
+	int rc = set_defaults(opt), i;
+	const char *literal;
 
 	if (rc)
 		return rc;
-	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+	for (i = 1; i < argc && strcmp(argv[i], "--"); i++)
 		if (!strncmp(argv[i], "--", 2))
 			normalize(argv[i]);
+	literal = i + 1 < argc ? argv[i + 1] : NULL; /* getopt moves words, not what they are */
 	build_tables(&tables);
 	rc = parse_words(opt, argc, argv, &tables);
 	free_tables(&tables);
-	return rc ? rc : choose_command(opt, argc, argv);
+	return rc ? rc : choose_command(opt, argc, argv, literal);
 }

@@ -86,8 +86,17 @@ answers() {
 	return 1
 }
 
+# The server has ended within 5 s, with this exit code.
 ends_with() {
-	local status=0
+	local status=0 i
+	for ((i = 0; i < 100; i++)); do
+		kill -0 "$server" 2>/dev/null || break
+		sleep 0.05
+	done
+	if [ "$i" -eq 100 ]; then
+		echo 'it goes on'
+		return 1
+	fi
 	wait "$server" || status=$?
 	[ "$status" -eq "$1" ] || { echo "exit $status, not $1"; cat server.err; return 1; }
 }
@@ -336,8 +345,8 @@ has_device() {
 }
 
 @test "a server of another major version is refused, naming both" {
-	listener magic until-end
-	greeting='{"type":"GREETING","major":2,"minor":5,"busy":false,"version":"9.8.7","auth":"none"}'
+	greeting='{"type":"GREETING","major":2,"minor":5,"busy":false,'
+	greeting+='"version":"9.8.7","auth":"none"}'
 	listener magic "json:$greeting" until-end
 	rdm -p "$port" 127.0.0.1
 	expect_error 3
@@ -391,6 +400,18 @@ has_device() {
 	expect_arrival
 	wait_line server.err 'did not answer within 3 s'
 	answers
+}
+
+@test "a server that is ended in a session tells its client" {
+	server
+	python3 "$peer" connect "$port" magic hold:0.5 read >seen 3>&- &
+	talk=$!
+	sleep 0.2
+	kill -TERM "$server"
+	ends_with 143
+	wait "$talk"
+	grep -qF '"type":"ABORT"' seen
+	grep -qF 'it was interrupted' seen
 }
 
 @test "--once ends with the session's exit code" {

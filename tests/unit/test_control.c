@@ -108,7 +108,9 @@ static struct message_beat beat = {
 	.phase = "OPEN", .posted = 1ULL << 53, .completed = (1ULL << 53) + 1,
 	.received = UINT64_MAX,
 };
-static struct message_abort sorry = { .class = 4, .text = "completion error: \"12\"\n\xe2\x96\x88" };
+static struct message_abort sorry = {
+	.class = 4, .text = "completion error: \"12\"\n\xe2\x96\x88",
+};
 static uint64_t sent = 0x8000000000000001;
 static struct measure *measured;
 

@@ -131,7 +131,8 @@ static void byte_by_byte(void **state)
 
 static void several_at_once(void **state)
 {
-	static const char bytes[] = "RDMETER\n\0\0\0\007{\"a\":1}\0\0\0\007{\"a\":2}\0\0\0\007{\"a\"";
+	static const char bytes[] =
+		"RDMETER\n\0\0\0\007{\"a\":1}\0\0\0\007{\"a\":2}\0\0\0\007{\"a\"";
 	struct wire w;
 
 	(void)state;
@@ -263,7 +264,7 @@ static void strangers(void **state)
 		assert_false(w.c.greeted);
 		wire_close(&w);
 	}
-	/* What may become the magic word is waited for, and judged at the first byte that differs. */
+	/* What may become the magic word is waited for, up to the first byte that differs. */
 	wire_open(&w);
 	feed(&w, "RDM", 3);
 	expect_nothing(&w);

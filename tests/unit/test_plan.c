@@ -422,6 +422,23 @@ static void strides_and_slots(void **state)
 	}
 }
 
+/* The first failure is the cause: what follows from it is neither told nor kept. */
+static void first_failure_stays(void **state)
+{
+	struct point p;
+
+	(void)state;
+	assert_int_equal(resolve(&p, "-t 64 -Q 100"), -EINVAL);
+	p.depth.value = 200;
+	assert_int_equal(plan_check_limits(&p, &(struct caps){ 0 }, "it"), -EOPNOTSUPP);
+	assert_int_equal(fail_last()->class, FAIL_USAGE);
+	assert_non_null(strstr(fail_last()->text, "--signal 100 with --tx-depth 64"));
+	fail_clear();
+	assert_int_equal(fail_last()->class, FAIL_NONE);
+	assert_int_equal(plan_check_limits(&p, &(struct caps){ 0 }, "it"), -EOPNOTSUPP);
+	assert_int_equal(fail_last()->class, FAIL_SETUP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -436,6 +453,7 @@ int main(void)
 		cmocka_unit_test(mtu),
 		cmocka_unit_test(config_id),
 		cmocka_unit_test(strides_and_slots),
+		cmocka_unit_test(first_failure_stays),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

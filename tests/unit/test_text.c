@@ -211,9 +211,9 @@ static void golden_lat(void **state)
 
 /*
  * Half of the round trips by python3: min 10, max 500, mean (sum(range(20000, 22000)) + 10**6)
- * / 2001 / 2 = 10744.38 ns, stdev (statistics.stdev) 10946.63 ns. p50 is rank 1,001, 21,000 in [20992, 21120) -> 21,119;
- * p90 rank 1,801: 21,800 in [21760, 21888) -> 21,887; p99 rank 1,981: 21,980 in [21888, 22016) ->
- * 22,015. p99.9 has rank 1,999 and two samples beyond, p99.99 none.
+ * / 2001 / 2 = 10744.38 ns, stdev (statistics.stdev) 10946.63 ns. p50 is rank 1,001,
+ * 21,000 in [20992, 21120) -> 21,119; p90 rank 1,801: 21,800 in [21760, 21888) -> 21,887; p99
+ * rank 1,981: 21,980 in [21888, 22016) -> 22,015. p99.9 has rank 1,999 and two samples beyond, p99.99 none.
  */
 static void numbers_of_lat(void **state)
 {
@@ -358,7 +358,7 @@ static void nothing_measured(void **state)
 	free(text);
 }
 
-/* A window without length, a message, a sample, a CPU: dashes, and no number that stands for them. */
+/* A window without length, a message, a sample, a CPU: dashes, no number instead of them. */
 static void not_measured_is_not_zero(void **state)
 {
 	struct fixture *f = *state;

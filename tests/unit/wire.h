@@ -30,7 +30,8 @@ static inline json_t *wire(json_t *json)
 }
 
 /* path is "key" or "object.key", which key then holds the last part of; value is JSON. */
-static inline void set_path(json_t *json, const char *path, const char *value, char *key, size_t size)
+static inline void set_path(json_t *json, const char *path, const char *value, char *key,
+			    size_t size)
 {
 	const char *dot = strchr(path, '.');
 
