@@ -408,7 +408,7 @@ static void refused(void **state)
 		{ "--peer 3", "--peer: no such option, or the beginning of several" },
 		{ "a b", "'b': one host only; 'a' is it already" },
 		{ "a -s 8 b", "'b': one host only; 'a' is it already" },
-		{ "serve b", "'b': one host only" },
+		{ "serve b", "'b': serve takes no host" },
 		{ "-- a b", "'b': one host only; 'a' is it already" },
 		{ "''", "the host's name is empty" },
 	};
