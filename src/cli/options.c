@@ -17,7 +17,11 @@ static const struct option_word words_test[] = {
 };
 
 static const struct option_word words_direction[] = {
-	{ "out", DIRECTION_OUT }, { NULL, 0 },
+	{ "out", DIRECTION_OUT }, { "in", DIRECTION_IN }, { "both", DIRECTION_BOTH }, { NULL, 0 },
+};
+
+static const struct option_word words_atomic_target[] = {
+	{ "qp", ATOMIC_QP }, { "shared", ATOMIC_SHARED }, { NULL, 0 },
 };
 
 static const struct option_word words_stamp[] = {
@@ -181,6 +185,11 @@ static int parse_number(const struct option_row *row, const char *text, uint64_t
 	}
 }
 
+static bool is_enum(const struct option_row *row)
+{
+	return row->kind == OPTION_ENUM || row->kind == OPTION_ENUMS;
+}
+
 static int told_bad(const struct option_row *row, const char *text)
 {
 	static const char *const wants[] = {
@@ -188,13 +197,14 @@ static int told_bad(const struct option_row *row, const char *text)
 		[OPTION_SIZE] = "a size such as 64, 4K or 1M",
 		[OPTION_TIME] = "a time such as 2, 0.5 or 10ms",
 		[OPTION_ENUM] = "one of",
+		[OPTION_ENUMS] = "one of",
 	};
 	char words[200];
 
 	list_words(row->words, words, sizeof(words));
 	return fail(FAIL_USAGE, EINVAL, "--%s '%s': not %s%s%s; see rdmeter --help", row->name,
 		    text, wants[row->kind],
-		    !words[0] ? "" : row->kind == OPTION_ENUM ? " " : " or one of ", words);
+		    !words[0] ? "" : is_enum(row) ? " " : " or one of ", words);
 }
 
 int option_parse_value(const struct option_row *row, const char *text, uint64_t *num)
@@ -219,6 +229,34 @@ int option_parse_value(const struct option_row *row, const char *text, uint64_t 
 		    min, max);
 }
 
+const char *option_list_next(const char *list, char *out, size_t size)
+{
+	size_t n = strcspn(list, ",");
+
+	snprintf(out, size, "%.*s", (int)n, list);
+	return list[n] ? list + n + 1 : NULL;
+}
+
+/* Every word of a list has to be one of the row's; the first one's value is kept. */
+static int parse_list(const struct option_row *row, const char *text, uint64_t *num)
+{
+	char word[32];
+	bool first = true;
+
+	for (const char *rest = text; rest;) {
+		uint64_t value;
+		int rc;
+
+		rest = option_list_next(rest, word, sizeof(word));
+		rc = option_parse_value(row, word, &value);
+		if (rc)
+			return rc;
+		*num = first ? value : *num;
+		first = false;
+	}
+	return 0;
+}
+
 static int set_value(struct options *opt, const struct option_row *row, const char *text)
 {
 	struct option_value *v = option_value(opt, row);
@@ -236,6 +274,8 @@ static int set_value(struct options *opt, const struct option_row *row, const ch
 		return fail(FAIL_USAGE, EINVAL, "--%s: its value is empty; give %s", row->name,
 			    row->arg);
 	v->text = text;
+	if (row->kind == OPTION_ENUMS)
+		return parse_list(row, text, &v->num);
 	return row->kind == OPTION_TEXT ? 0 : option_parse_value(row, text, &v->num);
 }
 

@@ -16,6 +16,7 @@ enum option_kind {
 	OPTION_SIZE,
 	OPTION_TIME,
 	OPTION_ENUM,
+	OPTION_ENUMS, /* one word or several with commas; num is the first's value */
 	OPTION_TEXT,
 	OPTION_IGNORED,
 };
@@ -39,7 +40,8 @@ enum option_group {
 };
 
 enum { TEST_LAT, TEST_BW };
-enum { DIRECTION_OUT };
+enum { DIRECTION_OUT, DIRECTION_IN, DIRECTION_BOTH };
+enum { ATOMIC_QP, ATOMIC_SHARED };
 
 struct option_word {
 	const char *word; /* NULL ends a list of words */
@@ -93,6 +95,12 @@ struct option_value *option_value(struct options *opt, const struct option_row *
 
 /* The word that stands for value, or NULL when words has none. */
 const char *option_word(const struct option_word *words, uint64_t value);
+
+/*
+ * The next of a list's words: copies it to out and returns what follows it, NULL after the last.
+ * An empty word is a word.
+ */
+const char *option_list_next(const char *list, char *out, size_t size);
 
 /*
  * Parses one value by its row's kind, words and range. Returns 0, or -EINVAL after having told

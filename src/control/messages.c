@@ -58,7 +58,8 @@ static const struct field caps_fields[] = {
 	FIELD(struct caps, max_msg_sz, U64), FIELD(struct caps, max_mr_size, U64),
 	FIELD(struct caps, max_qp, U32),     FIELD(struct caps, max_qp_wr, U32),
 	FIELD(struct caps, max_sge, U32),    FIELD(struct caps, max_cqe, U32),
-	FIELD(struct caps, active_mtu, U32),
+	FIELD(struct caps, active_mtu, U32), FIELD(struct caps, max_rd_init, U32),
+	FIELD(struct caps, max_rd_res, U32), FIELD(struct caps, atomics, U32),
 };
 
 static const struct field device_fields[] = {
@@ -110,7 +111,8 @@ int message_get_facts(const json_t *json, struct message_facts *m, const char **
 
 static const struct field point_fields[] = {
 	FIELD(struct message_point, plan_only, BOOL),
-	FIELD(struct message_point, sender, BOOL),
+	FIELD(struct message_point, sends, BOOL),
+	FIELD(struct message_point, takes, BOOL),
 };
 
 /* The settings are the PUSH rows of the option table; the operation goes by its name. */
@@ -125,7 +127,6 @@ json_t *message_point(const struct message_point *m)
 			json_object_set_new(json, option_rows[i].name, fields_u64(s->value));
 	}
 	json_object_set_new(json, "op", json_string(point_op(&m->point)->name));
-	json_object_set_new(json, "qps", json_integer(m->point.qps));
 	return json;
 }
 
@@ -142,7 +143,7 @@ static int get_setting(const json_t *json, const struct option_row *row, struct 
 	}
 	if (fields_get_u64(value, &s->value))
 		return -EBADMSG;
-	if (row->kind == OPTION_ENUM)
+	if (row->kind == OPTION_ENUM || row->kind == OPTION_ENUMS)
 		return option_word(row->words, s->value) ? 0 : -EBADMSG;
 	/* 0 stands for "by time" and "by count", which no row's range has to contain. */
 	return s->value > row->max && !option_word(row->words, s->value) ? -EBADMSG : 0;
@@ -158,6 +159,7 @@ static int refuse_zeros(const struct point *p, const char **key)
 		{ "size", &p->size },	  { "tx-depth", &p->depth }, { "signal", &p->signal },
 		{ "batch", &p->batch },	  { "rx-depth", &p->rx_depth },
 		{ "align", &p->align },	  { "stall-timeout", &p->stall_timeout },
+		{ "qp", &p->qps },
 	};
 
 	for (size_t i = 0; i < COUNT(needed); i++) {
@@ -170,7 +172,6 @@ static int refuse_zeros(const struct point *p, const char **key)
 
 int message_get_point(const json_t *json, struct message_point *m, const char **key)
 {
-	uint64_t qps;
 	int rc = fields_decode(point_fields, COUNT(point_fields), json, m, key);
 
 	for (size_t i = 0; !rc && i < option_row_count; i++) {
@@ -180,14 +181,18 @@ int message_get_point(const json_t *json, struct message_point *m, const char **
 		if (s)
 			rc = get_setting(json, &option_rows[i], s);
 	}
-	if (rc)
-		return rc;
-	*key = "qps";
-	if (fields_get_u64(json_object_get(json, "qps"), &qps) || !qps ||
-	    qps > MESSAGE_ENDPOINTS_MAX)
-		return -EBADMSG;
-	m->point.qps = (uint32_t)qps;
-	return refuse_zeros(&m->point, key);
+	return rc ? rc : refuse_zeros(&m->point, key);
+}
+
+json_t *message_ready(uint64_t clock_ns)
+{
+	return json_pack("{s:s, s:o}", "type", "READY", "clock_ns", fields_u64(clock_ns));
+}
+
+int message_get_ready(const json_t *json, uint64_t *clock_ns, const char **key)
+{
+	*key = "clock_ns";
+	return fields_get_u64(json_object_get(json, "clock_ns"), clock_ns);
 }
 
 static const struct field accept_fields[] = {
@@ -273,15 +278,29 @@ int message_get_beat(const json_t *json, struct message_beat *m, const char **ke
 	return fields_decode(beat_fields, COUNT(beat_fields), json, m, key);
 }
 
-json_t *message_sent(uint64_t total)
+json_t *message_sent(const struct message_sent *m)
 {
-	return json_pack("{s:s, s:o}", "type", "SENT", "total", fields_u64(total));
+	json_t *totals = json_array();
+
+	for (uint32_t i = 0; i < m->count; i++)
+		json_array_append_new(totals, fields_u64(m->total[i]));
+	return json_pack("{s:s, s:o, s:o}", "type", "SENT", "totals", totals, "missed",
+			 fields_u64(m->missed));
 }
 
-int message_get_sent(const json_t *json, uint64_t *total, const char **key)
+int message_get_sent(const json_t *json, struct message_sent *m, const char **key)
 {
-	*key = "total";
-	return fields_get_u64(json_object_get(json, "total"), total);
+	const json_t *totals = json_object_get(json, "totals");
+
+	*key = "totals";
+	if (!json_is_array(totals) || json_array_size(totals) > m->count)
+		return -EBADMSG;
+	m->count = (uint32_t)json_array_size(totals);
+	for (uint32_t i = 0; i < m->count; i++)
+		if (fields_get_u64(json_array_get(totals, i), &m->total[i]))
+			return -EBADMSG;
+	*key = "missed";
+	return fields_get_u64(json_object_get(json, "missed"), &m->missed);
 }
 
 static const struct field abort_fields[] = {

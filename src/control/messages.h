@@ -40,7 +40,8 @@ struct message_facts {
 
 struct message_point {
 	bool plan_only; /* nothing is to be run: the answer is what was asked for */
-	bool sender;    /* the side that receives this is the one that sends or begins */
+	/* The part of the side that gets this: it sends or begins, it is sent to; or both. */
+	bool sends, takes;
 	struct point point;
 };
 
@@ -62,6 +63,13 @@ struct message_beat {
 	uint64_t posted, completed, received;
 };
 
+/* What a side posted over the whole run, by queue pair; none at all for a side that only takes. */
+struct message_sent {
+	uint32_t count;  /* when decoding: how many total has room for, then how many there are */
+	uint64_t *total; /* borrowed */
+	uint64_t missed; /* compare-and-swaps that did not find what they expected */
+};
+
 /* The sentence that a side gives up with, and the exit code it stands for. */
 struct message_abort {
 	uint32_t class;
@@ -80,6 +88,10 @@ int message_get_facts(const json_t *json, struct message_facts *m, const char **
 json_t *message_point(const struct message_point *m);
 int message_get_point(const json_t *json, struct message_point *m, const char **key);
 
+/* A side may be reached from now on; its CLOCK_MONOTONIC_RAW goes along. */
+json_t *message_ready(uint64_t clock_ns);
+int message_get_ready(const json_t *json, uint64_t *clock_ns, const char **key);
+
 json_t *message_accept(const struct message_accept *m);
 int message_get_accept(const json_t *json, struct message_accept *m, const char **key);
 
@@ -89,9 +101,8 @@ int message_get_endpoints(const json_t *json, struct message_endpoints *m, const
 json_t *message_beat(const struct message_beat *m);
 int message_get_beat(const json_t *json, struct message_beat *m, const char **key);
 
-/* Messages sent by this side over the whole run. */
-json_t *message_sent(uint64_t total);
-int message_get_sent(const json_t *json, uint64_t *total, const char **key);
+json_t *message_sent(const struct message_sent *m);
+int message_get_sent(const json_t *json, struct message_sent *m, const char **key);
 
 json_t *message_abort(const char *type, const struct message_abort *m);
 int message_get_abort(const json_t *json, struct message_abort *m, const char **key);

@@ -2,19 +2,22 @@
 /* Which loop a side of a row runs. */
 #include "engine/lane.h"
 #include "engine/pingpong.h"
+#include "engine/roundtrip.h"
 #include "engine/stream.h"
 
 lane_loop lane_choose(const struct lane *l, const struct op *op, enum lane_role role)
 {
 	switch (role) {
 	case LANE_SENDER:
-		return stream_sender(l, l->stamp_mask != LANE_NO_STAMPS);
+		return stream_sender(l);
 	case LANE_RECEIVER:
 		return op->receives ? stream_receive : NULL;
+	case LANE_DUPLEX:
+		return op->receives ? stream_duplex : stream_sender(l);
 	case LANE_INITIATOR:
-		return pingpong_initiator(op->reply);
+		return op->reply == COMPLETION ? roundtrip : pingpong_initiator(op->reply);
 	case LANE_RESPONDER:
-		return pingpong_responder(op->reply);
+		return op->reply == COMPLETION ? NULL : pingpong_responder(op->reply);
 	}
 	return NULL;
 }

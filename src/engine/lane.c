@@ -26,6 +26,7 @@ static void publish(struct lane *l)
 	l->measure->posted = posted;
 	l->measure->completed = completed;
 	l->measure->received = l->received;
+	l->measure->missed = l->missed;
 }
 
 /* The only system call of a data thread while the load is on: twice a row. */
@@ -44,6 +45,25 @@ static uint64_t since_start(const struct lane *l, uint64_t now)
 	return clock_ns(&l->clock, now - l->started);
 }
 
+/* What counts as a message of a queue pair here. */
+static uint64_t messages_of(const struct lane *l, const struct lane_qp *q)
+{
+	return l->receives ? q->received : q->completed;
+}
+
+/* How unevenly the window's messages were spread. */
+static void compare_qps(const struct lane *l, struct measure *m)
+{
+	m->qp_least = UINT64_MAX;
+	m->qp_most = 0;
+	for (uint32_t i = 0; i < l->qps; i++) {
+		uint64_t n = messages_of(l, &l->qp[i]) - l->qp[i].at_open;
+
+		m->qp_least = n < m->qp_least ? n : m->qp_least;
+		m->qp_most = n > m->qp_most ? n : m->qp_most;
+	}
+}
+
 static void open_window(struct lane *l, uint64_t now)
 {
 	struct measure *m = l->measure;
@@ -58,6 +78,8 @@ static void open_window(struct lane *l, uint64_t now)
 	m->opened = true;
 	m->warmup = l->count;
 	m->window.t0 = since_start(l, now);
+	for (uint32_t i = 0; i < l->qps; i++)
+		l->qp[i].at_open = messages_of(l, &l->qp[i]);
 	series_start(&m->series, m->window.t0, l->count);
 }
 
@@ -72,16 +94,15 @@ static void close_window(struct lane *l, uint64_t now, uint64_t count)
 	m->closed = true;
 	m->window.t1 = since_start(l, now);
 	m->window.count = count - m->warmup;
+	compare_qps(l, m);
 	series_close(&m->series, m->window.t1, count);
 	reach(l, LANE_CLOSED);
 }
 
 static bool every_qp_moved(const struct lane *l)
 {
-	if (l->receives)
-		return l->received > 0;
 	for (uint32_t i = 0; i < l->qps; i++)
-		if (!l->qp[i].completed)
+		if (!messages_of(l, &l->qp[i]))
 			return false;
 	return true;
 }
@@ -160,6 +181,7 @@ void lane_begin(struct lane *l)
 	l->clock_apart = clock_ticks(&l->clock, OPEN_CHECK_NS);
 	l->started = clock_start(&l->clock);
 	l->clock_at = l->started;
+	l->measure->started_ns = clock_raw_ns();
 	l->next_edge = l->counts ? UINT64_MAX : l->started;
 	l->next_count = l->counts ? (l->warmup ? l->warmup : 1) : UINT64_MAX;
 	/* Counted from the first message on, a window that has a sender's clock begins here. */
@@ -187,22 +209,30 @@ static bool find_cause(struct ibv_cq *cq, struct ibv_wc *wc)
 	return false;
 }
 
+/* The failure behind a flush, among all the lane's queues. */
+static void find_first(const struct lane *l, struct ibv_wc *wc, bool *receive)
+{
+	for (uint32_t i = 0; i < l->groups && wc->status == IBV_WC_WR_FLUSH_ERR; i++) {
+		if (find_cause(l->group[i].send_cq, wc))
+			*receive = false;
+		else if (find_cause(l->group[i].recv_cq, wc))
+			*receive = true;
+	}
+}
+
 void lane_failed(struct lane *l, const struct ibv_wc *seen, bool receive)
 {
 	const struct lane_qp *q = &l->qp[0];
-	struct ibv_wc cause = *seen, *wc = &cause;
+	struct ibv_wc wc = *seen;
 
-	if (wc->status == IBV_WC_WR_FLUSH_ERR && find_cause(l->send_cq, wc))
-		receive = false;
-	else if (wc->status == IBV_WC_WR_FLUSH_ERR && find_cause(l->recv_cq, wc))
-		receive = true;
+	find_first(l, &wc, &receive);
 	for (uint32_t i = 0; i < l->qps; i++)
-		if (l->qp[i].qp->qp_num == wc->qp_num)
+		if (l->qp[i].qp->qp_num == wc.qp_num)
 			q = &l->qp[i];
 	l->error = (struct lane_error){
-		.kind = LANE_WC, .status = wc->status, .vendor = wc->vendor_err,
-		.qpn = wc->qp_num, .receive = receive,
-		.message = receive ? l->received : q->completed,
+		.kind = LANE_WC, .status = wc.status, .vendor = wc.vendor_err,
+		.qpn = wc.qp_num, .receive = receive,
+		.message = receive ? q->received : q->completed,
 	};
 }
 
@@ -233,7 +263,7 @@ int lane_post_receives(struct lane *l, struct lane_qp *q, uint32_t n)
 	return 0;
 }
 
-static bool all_completed(const struct lane *l)
+bool lane_all_completed(const struct lane *l)
 {
 	for (uint32_t i = 0; i < l->qps; i++)
 		if (l->qp[i].completed != l->qp[i].posted)
@@ -261,10 +291,10 @@ static int retire_tail(struct lane *l, struct lane_qp *q)
 	return rc;
 }
 
-static void reap(struct lane *l)
+void lane_reap(struct lane *l, struct lane_group *g)
 {
 	struct ibv_wc wc[LANE_POLL];
-	int n = ibv_poll_cq(l->send_cq, LANE_POLL, wc);
+	int n = ibv_poll_cq(g->send_cq, LANE_POLL, wc);
 
 	if (n < 0)
 		lane_failed_call(l, LANE_POLL_FAILED, n);
@@ -277,6 +307,8 @@ static void reap(struct lane *l)
 			return;
 		}
 		done = (wc[i].wr_id - q->completed) & WRID_SEQ;
+		if (l->predicts)
+			lane_check_results(l, q, done);
 		q->completed += done;
 		if (!l->receives)
 			l->count += done;
@@ -285,17 +317,41 @@ static void reap(struct lane *l)
 		publish(l); /* progress, or a long drain would look like a stall */
 }
 
-void lane_drain_sends(struct lane *l)
+void lane_check_results(struct lane *l, struct lane_qp *q, uint64_t done)
 {
-	if (l->state == STATE_OPEN && l->leads && l->error.kind == LANE_FINE &&
-	    lane_stop(l) == LANE_DRAIN)
+	for (uint64_t n = q->completed; n < q->completed + done; n++) {
+		if (q->results[n % l->wr_count] == n)
+			continue;
+		l->missed++;
+		if (!l->shares_target)
+			l->error = (struct lane_error){
+				.kind = LANE_MISSED, .qpn = q->qp->qp_num, .message = n,
+			};
+	}
+}
+
+void lane_stop_sending(struct lane *l)
+{
+	if (l->state == STATE_OPEN && l->error.kind == LANE_FINE && lane_stop(l) == LANE_DRAIN)
 		close_window(l, clock_start(&l->clock), l->count);
 	for (uint32_t i = 0; i < l->qps && l->error.kind == LANE_FINE; i++)
 		retire_tail(l, &l->qp[i]);
-	while (l->error.kind == LANE_FINE && !all_completed(l) && lane_stop(l) != LANE_ABORT)
-		reap(l);
-	if (all_completed(l))
-		reach(l, LANE_SENT);
+}
+
+void lane_tell_sent(struct lane *l)
+{
+	reach(l, LANE_SENT);
+}
+
+void lane_drain_sends(struct lane *l)
+{
+	lane_stop_sending(l);
+	while (l->error.kind == LANE_FINE && !lane_all_completed(l) &&
+	       lane_stop(l) != LANE_ABORT)
+		for (uint32_t i = 0; i < l->groups; i++)
+			lane_reap(l, &l->group[i]);
+	if (lane_all_completed(l))
+		lane_tell_sent(l);
 }
 
 void lane_end(struct lane *l)

@@ -18,6 +18,7 @@
 
 #define LANE_POLL 16 /* completions a poll */
 #define LANE_SPINS 1024 /* empty polls between looks at what is not the answer */
+#define LANE_BURST 16  /* messages a visit, when there are several queue pairs */
 #define LANE_LINE 64
 #define LANE_NO_STAMPS UINT32_MAX /* as a stamp_mask */
 
@@ -71,6 +72,7 @@ static inline uint32_t wrid_qp(uint64_t id)
 struct lane_qp {
 	_Alignas(LANE_LINE) struct ibv_qp *qp;
 	uint64_t posted, completed; /* messages; completed counts those known to be */
+	uint64_t received;
 	struct ibv_send_wr *wr;     /* ring of wr_count requests, each for one slot */
 	uint32_t at;                /* the next of the ring */
 	uint32_t index;
@@ -80,11 +82,20 @@ struct lane_qp {
 	uint64_t *stamps; /* ring, ticks; completions of a queue pair come in order */
 	struct ibv_recv_wr *recv; /* ring of recv_count */
 	uint32_t recv_at;
+	volatile uint64_t *results; /* atomics: the old values, one for each request of the ring */
+	uint64_t at_open;           /* of `completed` or `received`, when the window opened */
+};
+
+/* Queue pairs that share a pair of completion queues, which hold all that they can have. */
+struct lane_group {
+	struct ibv_cq *send_cq, *recv_cq;
+	struct lane_qp *qp;
+	uint32_t qps;
 };
 
 /* Why a loop left early. */
 struct lane_error {
-	enum { LANE_FINE, LANE_WC, LANE_POST, LANE_POLL_FAILED } kind;
+	enum { LANE_FINE, LANE_WC, LANE_POST, LANE_POLL_FAILED, LANE_MISSED } kind;
 	int errnum; /* of a failed post or poll */
 	enum ibv_wc_status status;
 	uint32_t vendor, qpn;
@@ -102,18 +113,22 @@ enum lane_state {
 struct lane {
 	/* Read in every pass. */
 	struct lane_control *control;
-	struct ibv_cq *send_cq, *recv_cq;
-	struct lane_qp *qp;
-	uint32_t qps, depth, batch, signal;
+	struct lane_group *group;
+	struct lane_qp *qp; /* of all groups */
+	uint32_t groups, qps, depth, batch, signal;
+	uint32_t burst; /* messages posted on a queue pair before the next one's turn */
 	uint32_t wr_count, recv_count, stamp_mask, stamp_ring; /* rings: sizes; stamps: size - 1 */
 	unsigned int flags;       /* of every send: IBV_SEND_INLINE or 0 */
+	bool immediate;           /* messages carry their number */
+	bool predicts;            /* compare-and-swap: each expects the one before it */
+	bool shares_target;       /* ...unless others change the same counter: misses count */
 	uint64_t limit;           /* posts for each queue pair */
 	volatile unsigned char *marker_in; /* ping-pong in memory: the last byte received... */
 	unsigned char *marker_out;         /* ...and the last byte sent */
 
 	/* Changed in every pass. */
 	_Alignas(LANE_LINE) uint64_t count; /* messages: arrivals of a receiver, else completions */
-	uint64_t received;
+	uint64_t received, missed;
 	uint64_t next_edge;  /* ticks */
 	uint64_t next_count; /* messages */
 	uint32_t since_clock; /* polls since the clock was read... */
@@ -144,6 +159,7 @@ enum lane_role {
 	LANE_RECEIVER,  /* bw: receives */
 	LANE_INITIATOR, /* lat: asks and measures */
 	LANE_RESPONDER, /* lat: answers */
+	LANE_DUPLEX,    /* bw: posts and is sent to */
 };
 
 typedef void (*lane_loop)(struct lane *l);
@@ -172,9 +188,28 @@ void lane_failed_call(struct lane *l, int kind, int rc) __attribute__((noinline,
 int lane_post_receives(struct lane *l, struct lane_qp *q, uint32_t n);
 
 /*
- * Reaps what was posted; an unsignalled tail is retired by an empty write, which the peer does
- * not see. Then tells LANE_SENT. Leaves at once on ABORT or error.
+ * Nothing more is to be posted: closes the window if it is still open, and has unsignalled tails
+ * retired by an empty write, which the peer does not see.
  */
+void lane_stop_sending(struct lane *l);
+
+/* Everything posted has completed. */
+bool lane_all_completed(const struct lane *l);
+
+/*
+ * Compares the old values of the next `done` compare-and-swaps of q with what each had to find: on
+ * a counter of its own, its own number. A miss is an error there, and counted on a shared one.
+ */
+void lane_check_results(struct lane *l, struct lane_qp *q, uint64_t done)
+	__attribute__((noinline));
+
+/* Takes completions of sends outside of the load. */
+void lane_reap(struct lane *l, struct lane_group *g);
+
+/* Publishes that everything sent has completed (LANE_SENT). */
+void lane_tell_sent(struct lane *l);
+
+/* All of that for a lane that has nothing else to do. Leaves at once on ABORT or error. */
 void lane_drain_sends(struct lane *l);
 
 /* The loop is over: closes an open window at the last edge, tells LANE_LEFT. */

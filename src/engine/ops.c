@@ -6,11 +6,12 @@
 #include <strings.h>
 
 const struct op ops[] = {
-#define OP(id_, name_, opcode_, receives_, reply_, divisor_, min_size_, inlines_, summary_, is_)  \
+#define OP(id_, name_, opcode_, flow_, receives_, reply_, divisor_, min_, max_, traits_, summary_, \
+	   is_)                                                                                   \
 	{                                                                                         \
 		.name = name_, .summary = summary_, .latency_is = is_, .opcode = opcode_,         \
-		.reply = reply_, .divisor = divisor_, .min_size = min_size_,                      \
-		.receives = receives_, .inlines = inlines_,                                       \
+		.flow = flow_, .reply = reply_, .divisor = divisor_, .min_size = min_,            \
+		.max_size = max_, .receives = receives_, .traits = traits_,                       \
 	},
 #include "engine/ops.def"
 #undef OP

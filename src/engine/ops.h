@@ -9,9 +9,25 @@
 
 #include <infiniband/verbs.h>
 
+enum op_flow {
+	FLOW_OUT,
+	FLOW_IN,
+	FLOW_COUNTER,
+};
+
 enum op_reply {
 	ECHO_RECV,
 	ECHO_MEMORY,
+	COMPLETION,
+};
+
+/* Traits, see ops.def. */
+enum {
+	OP_INLINES = 1,
+	OP_REMOTE = 2,
+	OP_IMMEDIATE = 4,
+	OP_READS = 8,
+	OP_PREDICTS = 16,
 };
 
 struct op {
@@ -19,12 +35,18 @@ struct op {
 	const char *summary;
 	const char *latency_is;
 	enum ibv_wr_opcode opcode;
+	enum op_flow flow;
 	enum op_reply reply;
 	unsigned int divisor;
-	uint64_t min_size;
+	unsigned int traits;
+	uint64_t min_size, max_size;
 	bool receives;
-	bool inlines;
 };
+
+static inline bool op_has(const struct op *op, unsigned int trait)
+{
+	return op->traits & trait;
+}
 
 extern const struct op ops[];
 extern const size_t op_count;

@@ -7,6 +7,8 @@
  */
 #include "engine/pingpong.h"
 
+#include <arpa/inet.h>
+
 #define always_inline static inline __attribute__((always_inline))
 
 static unsigned char marker_of(uint64_t message)
@@ -20,7 +22,7 @@ static int reap_sends(struct lane *l, struct lane_qp *q, bool wait)
 	struct ibv_wc wc[LANE_POLL];
 
 	do {
-		int n = ibv_poll_cq(l->send_cq, LANE_POLL, wc);
+		int n = ibv_poll_cq(l->group->send_cq, LANE_POLL, wc);
 
 		if (n < 0) {
 			lane_failed_call(l, LANE_POLL_FAILED, n);
@@ -56,6 +58,8 @@ always_inline int post_one(struct lane *l, struct lane_qp *q, const bool memory)
 
 	if (memory)
 		*l->marker_out = marker_of(q->posted);
+	else
+		wr->imm_data = htonl((uint32_t)q->posted);
 	q->posted++;
 	wr->wr_id = wrid_make(q->index, q->posted);
 	wr->send_flags = l->flags | (signal ? IBV_SEND_SIGNALED : 0);
@@ -80,7 +84,7 @@ always_inline int wait_one(struct lane *l, struct lane_qp *q, const bool memory,
 			if (__atomic_load_n(l->marker_in, __ATOMIC_ACQUIRE) == marker)
 				break;
 		} else {
-			int n = ibv_poll_cq(l->recv_cq, 1, &wc);
+			int n = ibv_poll_cq(l->group->recv_cq, 1, &wc);
 
 			if (n > 0)
 				break;
@@ -96,7 +100,10 @@ always_inline int wait_one(struct lane *l, struct lane_qp *q, const bool memory,
 		lane_failed(l, &wc, true);
 		return -1;
 	}
+	if (!memory && l->immediate && ntohl(wc.imm_data) != (uint32_t)l->received)
+		l->measure->data_errors++;
 	l->received++;
+	q->received++;
 	return 0;
 }
 

@@ -1,11 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Bandwidth: a sender that keeps its window full, and a receiver that keeps its receives posted.
- * One body each, specialised by constant arguments.
+ * Bandwidth: a side that keeps its window full, one that keeps its receives posted, or both. One
+ * body, specialised by constant arguments.
  */
 #include "engine/stream.h"
 
+#include <arpa/inet.h>
+
 #define always_inline static inline __attribute__((always_inline))
+
+struct traits {
+	bool sends, receives;
+	bool stamped; /* completion latencies are taken */
+	bool lists;   /* more than one request a post */
+	bool touched; /* requests change from message to message: immediate data, comparisons */
+};
+
+/* What differs between one message and the next, n being how many there were before. */
+always_inline void touch(const struct lane *l, struct ibv_send_wr *wr, uint64_t n)
+{
+	if (l->immediate) {
+		wr->imm_data = htonl((uint32_t)n);
+	} else if (l->predicts) {
+		wr->wr.atomic.compare_add = n;
+		wr->wr.atomic.swap = n + 1;
+	}
+}
 
 /*
  * One list of k requests, from the ring's next slot on. A request asks for a completion when the
@@ -14,7 +34,7 @@
  * posts 64 + 64, of which none is reaped before the queue is full.
  */
 always_inline int post_list(struct lane *l, struct lane_qp *q, uint32_t k, bool must_signal,
-			    const bool stamped)
+			    const struct traits t)
 {
 	struct ibv_send_wr *first = &q->wr[q->at], *wr = first, *bad;
 	uint32_t ring = l->wr_count, at = q->at;
@@ -27,10 +47,12 @@ always_inline int post_list(struct lane *l, struct lane_qp *q, uint32_t k, bool 
 		at = at + 1 == ring ? 0 : at + 1;
 		wr->wr_id = wrid_make(q->index, q->posted + i + 1);
 		wr->send_flags = l->flags;
+		if (t.touched)
+			touch(l, wr, q->posted + i);
 		if (signal) {
 			wr->send_flags |= IBV_SEND_SIGNALED;
 			q->unsignalled = 0;
-			if (stamped && (q->signalled++ & l->stamp_mask) == 0) {
+			if (t.stamped && (q->signalled++ & l->stamp_mask) == 0) {
 				wr->wr_id |= WRID_STAMPED;
 				q->stamps[q->stamp_tail++ & l->stamp_ring] =
 					clock_start(&l->clock);
@@ -47,14 +69,15 @@ always_inline int post_list(struct lane *l, struct lane_qp *q, uint32_t k, bool 
 	return rc;
 }
 
-always_inline int fill_window(struct lane *l, struct lane_qp *q, const bool stamped,
-			      const bool lists)
+/* Posts what fits into the window, at most a burst when other queue pairs wait for their turn. */
+always_inline int fill_window(struct lane *l, struct lane_qp *q, const struct traits t)
 {
 	uint64_t left = l->limit - q->posted;
 	uint64_t room = l->depth - (q->posted - q->completed);
+	uint32_t burst = l->burst;
 
 	while (left) {
-		uint32_t k = lists ? (uint32_t)(l->batch < left ? l->batch : left) : 1;
+		uint32_t k = t.lists ? (uint32_t)(l->batch < left ? l->batch : left) : 1;
 		uint64_t next;
 		int rc;
 
@@ -62,18 +85,21 @@ always_inline int fill_window(struct lane *l, struct lane_qp *q, const bool stam
 			break;
 		left -= k;
 		room -= k;
-		next = lists ? (l->batch < left ? l->batch : left) : 1;
-		rc = post_list(l, q, k, !left || next > room, stamped);
+		next = t.lists ? (l->batch < left ? l->batch : left) : 1;
+		rc = post_list(l, q, k, !left || next > room, t);
 		if (__builtin_expect(rc, 0)) {
 			lane_failed_call(l, LANE_POST, rc);
 			return rc;
 		}
+		if (burst <= k)
+			break;
+		burst -= k;
 	}
 	return 0;
 }
 
 /* Takes n completions of sends; 0, or -1 after the lane has failed. */
-always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, const bool stamped)
+always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, const struct traits t)
 {
 	uint64_t now = 0;
 
@@ -86,16 +112,71 @@ always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, con
 			return -1;
 		}
 		done = (id - q->completed) & WRID_SEQ;
+		if (t.touched && l->predicts)
+			lane_check_results(l, q, done);
 		q->completed += done;
-		l->count += done;
-		if (stamped && id & WRID_STAMPED) {
+		if (!t.receives)
+			l->count += done;
+		if (t.stamped && id & WRID_STAMPED) {
 			uint64_t begin = q->stamps[q->stamp_head++ & l->stamp_ring];
 
 			now = now ? now : clock_stop(&l->clock);
 			histogram_record(l->histogram, clock_ns(&l->clock, now - begin));
 		}
 	}
+	return l->error.kind == LANE_FINE ? 0 : -1;
+}
+
+/* Takes n receives and gives them back, those of one queue pair in a row in one call. */
+static int take_receives(struct lane *l, const struct ibv_wc *wc, int n)
+{
+	for (int i = 0, run; i < n; i += run) {
+		struct lane_qp *q = &l->qp[wrid_qp(wc[i].wr_id)];
+		int rc;
+
+		for (run = 0; i + run < n && wc[i + run].wr_id == wc[i].wr_id; run++) {
+			if (__builtin_expect(wc[i + run].status != IBV_WC_SUCCESS, 0)) {
+				lane_failed(l, &wc[i + run], true);
+				return -1;
+			}
+			if (l->immediate && ntohl(wc[i + run].imm_data) != (uint32_t)q->received)
+				l->measure->data_errors++;
+			q->received++;
+		}
+		l->received += (uint64_t)run;
+		l->count += (uint64_t)run;
+		rc = lane_post_receives(l, q, (uint32_t)run);
+		if (__builtin_expect(rc, 0)) {
+			lane_failed_call(l, LANE_POST, rc);
+			return -1;
+		}
+	}
 	return 0;
+}
+
+/* One poll of either queue of a group. Positive: something came; -1: the lane has failed. */
+always_inline int poll_sends(struct lane *l, struct lane_group *g, const struct traits t)
+{
+	struct ibv_wc wc[LANE_POLL];
+	int n = ibv_poll_cq(g->send_cq, LANE_POLL, wc);
+
+	if (n > 0)
+		return take_sends(l, wc, n, t) ? -1 : n;
+	if (__builtin_expect(n < 0, 0))
+		lane_failed_call(l, LANE_POLL_FAILED, n);
+	return n;
+}
+
+always_inline int poll_receives(struct lane *l, struct lane_group *g)
+{
+	struct ibv_wc wc[LANE_POLL];
+	int n = ibv_poll_cq(g->recv_cq, LANE_POLL, wc);
+
+	if (n > 0)
+		return take_receives(l, wc, n) ? -1 : n;
+	if (__builtin_expect(n < 0, 0))
+		lane_failed_call(l, LANE_POLL_FAILED, n);
+	return n;
 }
 
 static bool all_posted_and_done(const struct lane *l)
@@ -106,103 +187,115 @@ static bool all_posted_and_done(const struct lane *l)
 	return true;
 }
 
-always_inline void send_body(struct lane *l, const bool stamped, const bool lists)
-{
-	struct ibv_wc wc[LANE_POLL];
-
-	while (__builtin_expect(lane_stop(l) == LANE_RUN, 1)) {
-		int n;
-
-		for (uint32_t i = 0; i < l->qps; i++)
-			if (fill_window(l, &l->qp[i], stamped, lists))
-				goto out;
-		n = ibv_poll_cq(l->send_cq, LANE_POLL, wc);
-		if (n > 0) {
-			if (take_sends(l, wc, n, stamped))
-				break;
-			lane_passed(l);
-			if (l->limit != UINT64_MAX && all_posted_and_done(l))
-				break;
-		} else if (n == 0) {
-			lane_idle(l);
-		} else {
-			lane_failed_call(l, LANE_POLL_FAILED, n);
-			break;
-		}
-	}
-out:
-	lane_drain_sends(l);
-	lane_end(l);
-}
-
-static void send_single(struct lane *l) { send_body(l, false, false); }
-static void send_single_stamped(struct lane *l) { send_body(l, true, false); }
-static void send_lists(struct lane *l) { send_body(l, false, true); }
-static void send_lists_stamped(struct lane *l) { send_body(l, true, true); }
-
-lane_loop stream_sender(const struct lane *l, bool stamped)
-{
-	static const lane_loop instances[2][2] = { /* [lists][stamped] */
-		{ send_single, send_single_stamped },
-		{ send_lists, send_lists_stamped },
-	};
-
-	return instances[l->batch > 1][stamped];
-}
-
 /* Everything that was sent has arrived; only asked once the load is over. */
 static bool received_all(const struct lane *l)
 {
 	return l->received >= atomic_load_explicit(&l->control->expected, memory_order_acquire);
 }
 
-static int take_receives(struct lane *l, const struct ibv_wc *wc, int n)
+/* Keeps the load on until the stop word says otherwise, or what was to be sent is. */
+always_inline void load(struct lane *l, const struct traits t)
 {
-	int rc;
+	while (__builtin_expect(lane_stop(l) == LANE_RUN, 1)) {
+		for (struct lane_group *g = l->group; g < l->group + l->groups; g++) {
+			int sent = 0, came = 0;
 
-	for (int i = 0; i < n; i++) {
-		if (__builtin_expect(wc[i].status != IBV_WC_SUCCESS, 0)) {
-			lane_failed(l, &wc[i], true);
-			return -1;
+			/* Arrivals first: a peer that waits for a receive cannot be hurried. */
+			if (t.receives)
+				came = poll_receives(l, g);
+			for (uint32_t i = 0; t.sends && i < g->qps; i++) {
+				if (fill_window(l, &g->qp[i], t))
+					return;
+				sent |= poll_sends(l, g, t);
+				if (__builtin_expect(sent < 0, 0))
+					return;
+			}
+			if (__builtin_expect(came < 0, 0))
+				return;
+			if (came | sent)
+				lane_passed(l);
+			else
+				lane_idle(l);
 		}
-		l->received++;
-		l->count++;
+		if (t.sends && !t.receives && l->limit != UINT64_MAX && all_posted_and_done(l))
+			return;
 	}
-	/* Runs of one queue pair are given back in one call. */
-	for (int i = 0, run; i < n; i += run) {
-		for (run = 1; i + run < n && wc[i + run].wr_id == wc[i].wr_id; run++)
-			;
-		rc = lane_post_receives(l, &l->qp[wrid_qp(wc[i].wr_id)], (uint32_t)run);
-		if (__builtin_expect(rc, 0)) {
-			lane_failed_call(l, LANE_POST, rc);
-			return -1;
+}
+
+/* No more posts: until all of them have completed, and all that the peer sent has come. */
+static void drain(struct lane *l, const struct traits t)
+{
+	bool told = !t.sends;
+
+	if (t.sends)
+		lane_stop_sending(l);
+	while (l->error.kind == LANE_FINE && lane_stop(l) != LANE_ABORT) {
+		for (uint32_t i = 0; i < l->groups; i++) {
+			if (t.receives && poll_receives(l, &l->group[i]) > 0)
+				lane_passed(l);
+			if (t.sends)
+				lane_reap(l, &l->group[i]);
 		}
+		if (!told && lane_all_completed(l)) {
+			lane_tell_sent(l);
+			told = true;
+		}
+		if (told && (!t.receives || received_all(l)))
+			return;
 	}
-	return 0;
+}
+
+always_inline void body(struct lane *l, const struct traits t)
+{
+	load(l, t);
+	drain(l, t);
+	lane_end(l);
+}
+
+/* A sender's instance: plain or touched requests, singly or in lists, stamped or not. */
+#define SENDER(name, stamped_, lists_, touched_)                                                  \
+	static void name(struct lane *l)                                                          \
+	{                                                                                         \
+		body(l, (struct traits){ .sends = true, .stamped = stamped_, .lists = lists_,     \
+					 .touched = touched_ });                                  \
+	}
+
+SENDER(send_single, false, false, false)
+SENDER(send_single_stamped, true, false, false)
+SENDER(send_lists, false, true, false)
+SENDER(send_lists_stamped, true, true, false)
+SENDER(send_touched, false, true, true)
+SENDER(send_touched_stamped, true, true, true)
+
+static bool is_stamped(const struct lane *l)
+{
+	return l->stamp_mask != LANE_NO_STAMPS;
+}
+
+static bool is_touched(const struct lane *l)
+{
+	return l->immediate || l->predicts;
+}
+
+lane_loop stream_sender(const struct lane *l)
+{
+	static const lane_loop instances[3][2] = { /* [which][stamped] */
+		{ send_single, send_single_stamped },
+		{ send_lists, send_lists_stamped },
+		{ send_touched, send_touched_stamped },
+	};
+
+	return instances[is_touched(l) ? 2 : l->batch > 1][is_stamped(l)];
 }
 
 void stream_receive(struct lane *l)
 {
-	struct ibv_wc wc[LANE_POLL];
+	body(l, (struct traits){ .receives = true });
+}
 
-	for (;;) {
-		unsigned int stop = lane_stop(l);
-		int n;
-
-		if (__builtin_expect(stop != LANE_RUN, 0) &&
-		    (stop == LANE_ABORT || received_all(l)))
-			break;
-		n = ibv_poll_cq(l->recv_cq, LANE_POLL, wc);
-		if (n > 0) {
-			if (take_receives(l, wc, n))
-				break;
-			lane_passed(l);
-		} else if (n == 0) {
-			lane_idle(l);
-		} else {
-			lane_failed_call(l, LANE_POLL_FAILED, n);
-			break;
-		}
-	}
-	lane_end(l);
+/* Both at once has one instance: its traits are looked up as it goes. */
+void stream_duplex(struct lane *l)
+{
+	body(l, (struct traits){ .sends = true, .receives = true, .stamped = is_stamped(l),
+				 .lists = l->batch > 1, .touched = is_touched(l) });
 }

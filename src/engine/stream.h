@@ -5,9 +5,10 @@
 
 #include "engine/lane.h"
 
-/* The instance that suits the lane's batch; stamped: completion latencies are taken. */
-lane_loop stream_sender(const struct lane *l, bool stamped);
+/* The instance that suits the lane's batch, stamps and requests. */
+lane_loop stream_sender(const struct lane *l);
 
 void stream_receive(struct lane *l);
+void stream_duplex(struct lane *l);
 
 #endif

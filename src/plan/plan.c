@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/fail.h"
 #include "cli/units.h"
@@ -19,7 +21,7 @@
 static void set(struct setting *s, uint64_t value, const char *why)
 {
 	s->value = value;
-	snprintf(s->why, sizeof(s->why), "%s", why);
+	snprintf(s->why, sizeof(s->why), "%.*s", (int)sizeof(s->why) - 1, why);
 }
 
 /* A given value with its reason, or the default with why. */
@@ -82,6 +84,18 @@ static int resolve_ends(const struct options *opt, struct point *p)
 	return 0;
 }
 
+static void resolve_size(const struct options *opt, struct point *p)
+{
+	const struct op *op = point_op(p);
+	bool lat = p->test.value == TEST_LAT;
+
+	if (op->min_size == op->max_size)
+		choose(&p->size, &opt->size, op->min_size, "the operation's only one");
+	else
+		choose(&p->size, &opt->size, lat ? 8 : 65536,
+		       lat ? "default for lat" : "default for bw");
+}
+
 /*
  * Depth, signaling interval and the others depend on size and queue pairs only, so that a size
  * alone and the same size within a sweep run alike (design section 3).
@@ -89,14 +103,23 @@ static int resolve_ends(const struct options *opt, struct point *p)
 static void resolve_queues(const struct options *opt, struct point *p)
 {
 	uint64_t size = p->size.value;
-	char size_text[32], why[64];
+	char size_text[32], why[96];
 
 	units_size(size_text, sizeof(size_text), size);
-	snprintf(why, sizeof(why), "default for %s", size_text);
-	choose(&p->depth, &opt->depth, clamp(8 * MIB / (size * p->qps), 2, 128), why);
-	choose(&p->signal, &opt->signal,
-	       clamp(least(least(32, p->depth.value / 4), 65536 / size), 1, 32), why);
+	if (p->qps.value > 1)
+		snprintf(why, sizeof(why), "default for %s and %" PRIu64 " QPs", size_text,
+			 p->qps.value);
+	else
+		snprintf(why, sizeof(why), "default for %s", size_text);
+	choose(&p->depth, &opt->depth, clamp(8 * MIB / size / p->qps.value, 2, 128), why);
+	if (p->test.value == TEST_LAT && point_op(p)->reply == COMPLETION)
+		choose(&p->signal, &opt->signal, 1, "each completion is an answer");
+	else
+		choose(&p->signal, &opt->signal,
+		       clamp(least(least(32, p->depth.value / 4), 65536 / size), 1, 32), why);
 	choose(&p->batch, &opt->batch, opt->batch.num, "default");
+	choose(&p->outs, &opt->outs, 0, "what both devices allow");
+	choose(&p->atomic_target, &opt->atomic_target, opt->atomic_target.num, "default");
 	choose(&p->rx_depth, &opt->rx_depth, least(2 * p->depth.value, 512), "twice the depth");
 	if (p->test.value == TEST_LAT)
 		choose(&p->stamp, &opt->stamp, 1, "every operation");
@@ -109,7 +132,7 @@ static void resolve_inline(const struct options *opt, struct point *p)
 {
 	uint64_t size = p->size.value;
 
-	if (!point_op(p)->inlines)
+	if (!op_has(point_op(p), OP_INLINES))
 		set(&p->inline_size, 0, "the operation carries no payload out");
 	else if (p->test.value == TEST_LAT)
 		choose(&p->inline_size, &opt->inline_size, size <= INLINE_MOST ? size : 0,
@@ -118,24 +141,79 @@ static void resolve_inline(const struct options *opt, struct point *p)
 		choose(&p->inline_size, &opt->inline_size, 0, "default for bw");
 }
 
+/* One operation and one test out of the lists, as if they alone had been given. */
+static int add_point(const struct options *opt, struct plan *plan, const char *op, const char *test)
+{
+	struct options one = *opt;
+	struct point *grown;
+
+	one.op.text = op;
+	for (size_t i = 0; i < option_row_count; i++)
+		if (option_value(&one, &option_rows[i]) == &one.test &&
+		    option_parse_value(&option_rows[i], test, &one.test.num))
+			return -EINVAL;
+	grown = realloc(plan->points, (plan->count + 1) * sizeof(*grown));
+	if (!grown)
+		return fail(FAIL_SETUP, ENOMEM, "out of memory for the plan");
+	plan->points = grown;
+	return plan_resolve(&one, &plan->points[plan->count++]);
+}
+
+static int add_tests(const struct options *opt, struct plan *plan, const char *op)
+{
+	char test[16];
+	int rc = 0;
+
+	for (const char *rest = opt->test.text; rest && !rc;) {
+		rest = option_list_next(rest, test, sizeof(test));
+		rc = add_point(opt, plan, op, test);
+	}
+	return rc;
+}
+
+int plan_make(const struct options *opt, struct plan *plan)
+{
+	char op[32];
+	int rc = 0;
+
+	*plan = (struct plan){ 0 };
+	if (!strcasecmp(opt->op.text, "all")) {
+		for (size_t i = 0; i < op_count && !rc; i++)
+			rc = add_tests(opt, plan, ops[i].name);
+		return rc;
+	}
+	for (const char *rest = opt->op.text; rest && !rc;) {
+		rest = option_list_next(rest, op, sizeof(op));
+		rc = add_tests(opt, plan, op);
+	}
+	return rc;
+}
+
+void plan_free(struct plan *plan)
+{
+	free(plan->points);
+	*plan = (struct plan){ 0 };
+}
+
 int plan_resolve(const struct options *opt, struct point *p)
 {
 	int rc;
 
 	memset(p, 0, sizeof(*p));
-	p->qps = 1;
+	choose(&p->qps, &opt->qps, opt->qps.num, "default");
 	choose(&p->test, &opt->test, opt->test.num, "default");
 	choose(&p->direction, &opt->direction, opt->direction.num, "default");
+	if (opt->bidirectional.given)
+		set(&p->direction, DIRECTION_BOTH, "given");
 	choose(&p->stall_timeout, &opt->stall_timeout, opt->stall_timeout.num, "default");
 	choose(&p->align, &opt->align, opt->align.num, "default");
 	choose(&p->offset, &opt->offset, opt->offset.num, "default");
-	choose(&p->size, &opt->size, p->test.value == TEST_LAT ? 8 : 65536,
-	       p->test.value == TEST_LAT ? "default for lat" : "default for bw");
 	rc = resolve_op(opt, p);
 	if (!rc)
 		rc = resolve_ends(opt, p);
 	if (rc)
 		return rc;
+	resolve_size(opt, p);
 	resolve_queues(opt, p);
 	resolve_inline(opt, p);
 	return rules_check_point(opt, p);
@@ -155,6 +233,31 @@ static int fit_mtu(const struct options *opt, struct point *p, const struct caps
 	return 0;
 }
 
+uint32_t plan_outstanding(const struct point *p, const struct caps *initiator,
+			  const struct caps *responder)
+{
+	uint64_t most = least(initiator->max_rd_init, responder->max_rd_res);
+
+	return (uint32_t)(p->outs.value ? least(p->outs.value, most) : most);
+}
+
+/* What the devices leave of --outs, with the reason where it is less than what was asked for. */
+static void fit_outstanding(struct point *p, const struct caps *ours, const struct caps *theirs)
+{
+	uint64_t asked = p->outs.value;
+	bool out = p->direction.value != DIRECTION_IN;
+	uint64_t got = out ? plan_outstanding(p, ours, theirs) : plan_outstanding(p, theirs, ours);
+
+	if (!op_has(point_op(p), OP_READS)) {
+		set(&p->outs, 0, "the operation reads nothing");
+		return;
+	}
+	p->outs.value = got;
+	if (asked > got)
+		snprintf(p->outs.why, sizeof(p->outs.why), "%" PRIu64 " -> %" PRIu64
+			 ", what both devices allow", asked, got);
+}
+
 int plan_check_limits(const struct point *p, const struct caps *caps, const char *whose)
 {
 	int rc = rules_check_point(NULL, p);
@@ -167,6 +270,7 @@ int plan_fit(const struct options *opt, struct point *p, const struct caps *ours
 {
 	int rc = fit_mtu(opt, p, ours, theirs);
 
+	fit_outstanding(p, ours, theirs);
 	if (!rc)
 		rc = rules_check_caps(p, ours, "this side's device");
 	if (!rc)

@@ -7,6 +7,19 @@
 #include "plan/point.h"
 #include "verbs/caps.h"
 
+/* The points that the options ask for, in the order in which they are run. */
+struct plan {
+	struct point *points;
+	size_t count;
+};
+
+/*
+ * Every operation asked for with every test asked for, each resolved by plan_resolve(). An
+ * operation list of "all" is every operation. 0, or -errno told; plan_free() in either case.
+ */
+int plan_make(const struct options *opt, struct plan *plan);
+void plan_free(struct plan *plan);
+
 /*
  * What can be refused before anybody is asked: values that clash whatever the devices can do.
  * Fills every setting but the MTU. Returns 0, or -EINVAL after having told why.
@@ -19,6 +32,13 @@ int plan_resolve(const struct options *opt, struct point *p);
  */
 int plan_fit(const struct options *opt, struct point *p, const struct caps *ours,
 	     const struct caps *theirs);
+
+/*
+ * Reads and atomics that an initiator may have outstanding towards a responder: the least of what
+ * was asked for (0: nothing was), what the one may begin and the other accept.
+ */
+uint32_t plan_outstanding(const struct point *p, const struct caps *initiator,
+			  const struct caps *responder);
 
 /* The part of plan_fit that a server checks for itself, on what the client sent. */
 int plan_check_limits(const struct point *p, const struct caps *caps, const char *whose);

@@ -43,7 +43,8 @@ uint64_t point_stride(const struct point *p)
 
 uint32_t point_slots(const struct point *p)
 {
-	if (p->test.value == TEST_LAT || p->size.value > CYCLE_BYTES / 2)
+	if (p->test.value == TEST_LAT || p->size.value > CYCLE_BYTES / 2 ||
+	    point_op(p)->flow == FLOW_COUNTER)
 		return 1;
 	return (uint32_t)(CYCLE_BYTES / point_stride(p));
 }

@@ -31,7 +31,6 @@ struct point {
 #undef POINT_SERVER
 #undef POINT_PEER
 #undef POINT_PUSH
-	uint32_t qps;
 };
 
 /* A resolved point's op setting holds the operation's index in ops[]. */
@@ -50,7 +49,10 @@ static inline bool point_counts(const struct point *p)
 	return p->iters.value != 0;
 }
 
-/* Bytes between slots of a buffer, and slots of a queue pair (design section 5, Buffers). */
+/*
+ * Bytes between slots of a buffer, and slots of a queue pair (design section 5, Buffers). For an
+ * atomic the slot is its counter.
+ */
 uint64_t point_stride(const struct point *p);
 uint32_t point_slots(const struct point *p);
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "cli/units.h"
@@ -81,6 +82,42 @@ static bool stamp_no_power(const struct options *opt, const struct point *p)
 	return p->stamp.value && !power_of_two(p->stamp.value);
 }
 
+static bool size_above_op(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->size.value > point_op(p)->max_size;
+}
+
+static bool signal_of_completions(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return lat(p) && point_op(p)->reply == COMPLETION && p->signal.value > 1;
+}
+
+static bool both_in_lat(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return lat(p) && p->direction.value == DIRECTION_BOTH;
+}
+
+static bool qps_in_lat(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return lat(p) && p->qps.value > 1;
+}
+
+static bool atomic_misaligned(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return point_op(p)->flow == FLOW_COUNTER && (p->offset.value | p->align.value) % 8;
+}
+
+static bool inline_of_others(const struct options *opt, const struct point *p)
+{
+	return opt && opt->inline_size.given && opt->inline_size.num &&
+	       !op_has(point_op(p), OP_INLINES);
+}
+
 static bool size_below_op(const struct options *opt, const struct point *p)
 {
 	(void)opt;
@@ -108,6 +145,18 @@ static const struct rule rules[] = {
 	  "an offset lies inside the alignment; lower --offset or raise --align" },
 	{ stamp_no_power, "stamp", NULL, AT(stamp), 0, "not a power of two; try 1, 16 or off" },
 	{ size_below_op, "size", "op", AT(size), 0, "the operation needs a larger message" },
+	{ size_above_op, "size", "op", AT(size), 0,
+	  "atomics are 8 bytes long; drop --size or use --size 8" },
+	{ signal_of_completions, "signal", "test lat", AT(signal), 0,
+	  "this operation's completion is its answer; drop --signal or use --test bw" },
+	{ both_in_lat, "direction both", "test lat", AT(direction), 0,
+	  "a latency test has one side that begins; use --direction out or in" },
+	{ qps_in_lat, "qp", "test lat", AT(qps), 0,
+	  "a latency test has one operation in flight; drop --qp or use --test bw" },
+	{ atomic_misaligned, "offset", "align", AT(offset), AT(align),
+	  "atomics need both to be multiples of 8" },
+	{ inline_of_others, "inline", "op", AT(inline_size), 0,
+	  "the operation carries no payload out; drop --inline" },
 };
 
 static uint64_t value_at(const struct point *p, size_t offset)
@@ -121,6 +170,12 @@ static int tell(const struct rule *r, const struct point *p)
 
 	if (!r->second)
 		return fail(FAIL_USAGE, EINVAL, "--%s %" PRIu64 ": %s", r->first, first,
+			    r->sentence);
+	if (!strcmp(r->second, "op"))
+		return fail(FAIL_USAGE, EINVAL, "--%s %" PRIu64 " with --op %s: %s", r->first,
+			    first, point_op(p)->name, r->sentence);
+	if (strchr(r->first, ' '))
+		return fail(FAIL_USAGE, EINVAL, "--%s with --%s: %s", r->first, r->second,
 			    r->sentence);
 	if (!r->second_at)
 		return fail(FAIL_USAGE, EINVAL, "--%s %" PRIu64 " with --%s: %s", r->first, first,
@@ -143,7 +198,8 @@ int rules_check_point(const struct options *opt, const struct point *p)
 /* Limits of a device: what is asked, what it has, and the option that lowers it. */
 int rules_check_caps(const struct point *p, const struct caps *caps, const char *whose)
 {
-	uint64_t receives = point_op(p)->receives ? p->rx_depth.value : 0;
+	const struct op *op = point_op(p);
+	uint64_t receives = op->receives ? p->rx_depth.value : 0;
 	const struct {
 		uint64_t asked, limit;
 		const char *option, *what;
@@ -153,8 +209,16 @@ int rules_check_caps(const struct point *p, const struct caps *caps, const char 
 		{ receives, caps->max_qp_wr, "rx-depth", "work requests in a receive queue" },
 		{ p->depth.value, caps->max_cqe, "tx-depth", "entries in a completion queue" },
 		{ receives, caps->max_cqe, "rx-depth", "entries in a completion queue" },
+		{ p->qps.value, caps->max_qp, "qp", "queue pairs" },
 	};
 
+	if (op->flow == FLOW_COUNTER && !caps->atomics)
+		return fail(FAIL_SETUP, EOPNOTSUPP, "--op %s: %s has no atomics; choose another "
+			    "operation or device", op->name, whose);
+	if (op_has(op, OP_READS) && (!caps->max_rd_init || !caps->max_rd_res))
+		return fail(FAIL_SETUP, EOPNOTSUPP, "--op %s: %s allows %u reads and atomics to be "
+			    "begun and accepts %u; choose another operation or device", op->name,
+			    whose, caps->max_rd_init, caps->max_rd_res);
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
 		if (limits[i].asked > limits[i].limit)
 			return fail(FAIL_SETUP, EOPNOTSUPP,

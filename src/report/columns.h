@@ -33,7 +33,7 @@ struct column {
 	enum column_format format;
 	enum column_tests tests;
 	enum column_table table;
-	double (*value)(const struct result *r); /* NAN: not measured */
+	double (*value)(const struct result *r, int sender); /* NAN: not measured */
 };
 
 extern const struct column columns[];

@@ -3,22 +3,28 @@
 
 #include <math.h>
 
-const struct measure *result_truth(const struct result *r)
-{
-	const struct measure *client = r->side[SIDE_CLIENT].measure;
-	const struct measure *server = r->side[SIDE_SERVER].measure;
+#define OVERLAP 0.9
 
-	if (r->point.test.value != TEST_BW || !point_op(&r->point)->receives || !server)
-		return result_timed(r);
-	return client && client->receiver ? client : server;
+bool result_sends(const struct result *r, int side)
+{
+	uint64_t direction = r->point.direction.value;
+
+	return direction == DIRECTION_BOTH ||
+	       (side == SIDE_CLIENT) == (direction == DIRECTION_OUT);
 }
 
-const struct measure *result_timed(const struct result *r)
+const struct measure *result_truth(const struct result *r, int sender)
 {
-	const struct measure *client = r->side[SIDE_CLIENT].measure;
-	const struct measure *server = r->side[SIDE_SERVER].measure;
+	const struct measure *other = r->side[!sender].measure;
 
-	return client && !client->receiver ? client : server;
+	if (r->point.test.value == TEST_BW && point_op(&r->point)->receives && other)
+		return other;
+	return result_timed(r, sender);
+}
+
+const struct measure *result_timed(const struct result *r, int sender)
+{
+	return r->side[sender].measure;
 }
 
 double measure_rate(const struct measure *m)
@@ -26,4 +32,45 @@ double measure_rate(const struct measure *m)
 	if (!m || !m->opened || m->window.t1 <= m->window.t0)
 		return NAN;
 	return (double)m->window.count * 1e9 / (double)(m->window.t1 - m->window.t0);
+}
+
+/* A window's edges on the client's clock. */
+static void place(const struct measure *m, int64_t ahead, double *from, double *to)
+{
+	*from = (double)((int64_t)(m->started_ns + m->window.t0) - ahead);
+	*to = *from + (double)(m->window.t1 - m->window.t0);
+}
+
+/* Messages counted between two times on the client's clock. */
+static double counted(const struct measure *m, int64_t ahead, double from, double to)
+{
+	double zero = (double)((int64_t)m->started_ns - ahead);
+
+	return series_count_at(&m->series, (uint64_t)fmax(to - zero, 0)) -
+	       series_count_at(&m->series, (uint64_t)fmax(from - zero, 0));
+}
+
+double result_sum_rate(const struct result *r)
+{
+	const struct measure *m[SIDES] = {
+		result_truth(r, SIDE_CLIENT), result_truth(r, SIDE_SERVER),
+	};
+	double from[SIDES], to[SIDES], begin, end, shorter, count = 0;
+
+	for (int i = 0; i < SIDES; i++) {
+		int64_t ahead = m[i] == r->side[SIDE_SERVER].measure ? r->clock_offset_ns : 0;
+
+		if (!isfinite(measure_rate(m[i])))
+			return NAN;
+		place(m[i], ahead, &from[i], &to[i]);
+	}
+	begin = fmax(from[0], from[1]);
+	end = fmin(to[0], to[1]);
+	shorter = fmin(to[0] - from[0], to[1] - from[1]);
+	if (end - begin < OVERLAP * shorter)
+		return NAN;
+	for (int i = 0; i < SIDES; i++)
+		count += counted(m[i], m[i] == r->side[SIDE_SERVER].measure ? r->clock_offset_ns : 0,
+				 begin, end);
+	return count * 1e9 / (end - begin);
 }

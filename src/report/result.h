@@ -23,6 +23,8 @@ struct result {
 		const struct measure *measure; /* NULL: nothing was heard of it */
 	} side[SIDES];
 	double clock_drift_ppm; /* of the client's clock over the session */
+	int64_t clock_offset_ns; /* what the server's clock is ahead of the client's */
+	unsigned int row;       /* how many of this session came before */
 	bool interrupted;
 };
 
@@ -33,16 +35,25 @@ struct reporter {
 	void (*row)(FILE *out, const struct result *r);   /* what came of it */
 };
 
-/*
- * The side whose count is the truth (design section 5): the receiver's where messages are
- * received, else the sender's. Its measure may be NULL.
- */
-const struct measure *result_truth(const struct result *r);
+/* Whether that side sends, or begins; in both directions both do. */
+bool result_sends(const struct result *r, int side);
 
-/* The measure that holds the latencies: the sender's, or the initiator's. May be NULL. */
-const struct measure *result_timed(const struct result *r);
+/*
+ * The measure whose count is the truth for what `sender` sent (design section 5): the other
+ * side's where messages are received, else its own. May be NULL.
+ */
+const struct measure *result_truth(const struct result *r, int sender);
+
+/* The measure that holds the latencies of what `sender` sent: its own. May be NULL. */
+const struct measure *result_timed(const struct result *r, int sender);
 
 /* Messages a second over the measure's window; NAN when there is no window. */
 double measure_rate(const struct measure *m);
+
+/*
+ * Messages a second in both directions together, over the time in which both windows were open;
+ * NAN when that is less than nine tenths of the shorter one.
+ */
+double result_sum_rate(const struct result *r);
 
 #endif

@@ -134,11 +134,20 @@ void text_header(FILE *out, const struct result *r)
 {
 	const struct op *op = point_op(&r->point);
 	bool lat = r->point.test.value == TEST_LAT;
+	static const char *const directions[] = {
+		[DIRECTION_OUT] = "client to server", [DIRECTION_IN] = "server to client",
+		[DIRECTION_BOTH] = "both directions",
+	};
 
-	fprintf(out, "rdmeter %s: %s %s, RC, client to server\n", PACKAGE_VERSION, op->name,
-		lat ? "latency" : "bandwidth");
+	fprintf(out, "%srdmeter %s: %s %s, RC, %s\n", r->row ? "\n" : "", PACKAGE_VERSION, op->name,
+		lat ? "latency" : "bandwidth", directions[r->point.direction.value]);
 	if (lat)
 		fprintf(out, "latency is %s\n", op->latency_is);
+	if (r->row) {
+		/* The ends are those of the row before. */
+		print_settings(out, &r->point);
+		return;
+	}
 	if (!strcmp(r->side[0].device.gid, r->side[1].device.gid) &&
 	    !strcmp(r->side[0].host.hostname, r->side[1].host.hostname))
 		fputs("loopback: both ends are the same device, the wire is not used\n", out);
@@ -179,7 +188,7 @@ static void print_cell(FILE *out, const struct column *c, double value)
 	fprintf(out, "%*s", c->width, text);
 }
 
-static void print_table(FILE *out, const struct result *r, enum column_tests test,
+static void print_table(FILE *out, const struct result *r, int sender, enum column_tests test,
 			enum column_table table)
 {
 	for (int line = 0; line < 3; line++) {
@@ -189,7 +198,7 @@ static void print_table(FILE *out, const struct result *r, enum column_tests tes
 			if (!(c->tests & test) || c->table != table)
 				continue;
 			if (line == 2)
-				print_cell(out, c, c->value(r));
+				print_cell(out, c, c->value(r, sender));
 			else
 				fprintf(out, "%*s", c->width, line ? c->unit : c->header);
 		}
@@ -228,54 +237,104 @@ static void print_count(FILE *out, const char *name, const struct measure *m)
 
 static void print_clock(FILE *out, const struct result *r)
 {
-	const struct measure *m = result_timed(r);
-
-	if (!m)
-		return;
-	fprintf(out, "clock: %s, a read takes %u ns, resolution %u ns", m->clock, m->clock_read_ns,
-		m->clock_resolution_ns);
-	if (r->clock_drift_ppm > 100)
-		fprintf(out, "; it drifted by %.0f ppm: see the kernel's clocksource",
-			r->clock_drift_ppm);
-	fputc('\n', out);
-}
-
-/* The other end's rate over its own window: unlike windows are never added or compared. */
-static void print_other_rate(FILE *out, const struct result *r)
-{
-	const struct measure *truth = result_truth(r);
+	static const char *const names[SIDES] = { "client", "server" };
 
 	for (int i = 0; i < SIDES; i++) {
 		const struct measure *m = r->side[i].measure;
-		double rate = measure_rate(m);
 
-		if (!m || m == truth || !m->active || !isfinite(rate))
+		if (!m || !result_sends(r, i))
 			continue;
-		fprintf(out, "the %s's own window: %" PRIu64 " messages in %.4f s, %.2f MiB/s\n",
-			i == SIDE_CLIENT ? "client" : "server", m->window.count,
-			(double)(m->window.t1 - m->window.t0) / 1e9,
-			rate * (double)r->point.size.value / 1048576.0);
+		fprintf(out, "clock %s: %s, a read takes %u ns, resolution %u ns", names[i],
+			m->clock, m->clock_read_ns, m->clock_resolution_ns);
+		if (i == SIDE_CLIENT && r->clock_drift_ppm > 100)
+			fprintf(out, "; it drifted by %.0f ppm: see the kernel's clocksource",
+				r->clock_drift_ppm);
+		fputc('\n', out);
 	}
+}
+
+/* The sender's rate over its own window: unlike windows are never added or compared. */
+static void print_other_rate(FILE *out, const struct result *r, int sender)
+{
+	const struct measure *m = r->side[sender].measure;
+	double rate = measure_rate(m);
+
+	/* In both directions a side's one count is that of what comes to it. */
+	if (!m || m == result_truth(r, sender) || m->receiver || !isfinite(rate))
+		return;
+	fprintf(out, "the %s's own window: %" PRIu64 " messages in %.4f s, %.2f MiB/s\n",
+		sender == SIDE_CLIENT ? "client" : "server", m->window.count,
+		(double)(m->window.t1 - m->window.t0) / 1e9,
+		rate * (double)r->point.size.value / 1048576.0);
+}
+
+static void print_qps(FILE *out, const struct result *r, const struct measure *m)
+{
+	if (r->point.qps.value > 1 && m->qp_most)
+		fprintf(out, "of %" PRIu64 " queue pairs the slowest had %" PRIu64
+			" messages in the window, the fastest %" PRIu64 "\n", r->point.qps.value,
+			m->qp_least, m->qp_most);
+}
+
+static void print_flow(FILE *out, const struct result *r, int sender)
+{
+	const struct measure *truth = result_truth(r, sender), *timed = result_timed(r, sender);
+
+	if (!truth || !truth->opened)
+		return;
+	fprintf(out, "%scounted at the %s, %s; min, median and max are those of its intervals\n",
+		r->point.direction.value != DIRECTION_BOTH ? "" :
+		sender == SIDE_CLIENT ? "client to server: " : "server to client: ",
+		truth == r->side[SIDE_CLIENT].measure ? "client" : "server",
+		truth->receiver ? "by arrival" : "by completion");
+	print_table(out, r, sender, COLUMN_BW, COLUMN_MAIN);
+	print_other_rate(out, r, sender);
+	print_qps(out, r, truth);
+	if (timed && timed->latency.m.n) {
+		fputs("\nfrom post to completion, queueing included\n", out);
+		print_table(out, r, sender, COLUMN_BW, COLUMN_STAMPED);
+	}
+}
+
+static void print_sum(FILE *out, const struct result *r)
+{
+	double rate = result_sum_rate(r), size = (double)r->point.size.value;
+
+	if (isfinite(rate))
+		fprintf(out, "\nboth directions together, while both windows were open: %.2f MiB/s, "
+			"%.4f Gb/s, %.0f messages/s\n", rate * size / 1048576.0, rate * size * 8 / 1e9,
+			rate);
+	else
+		fputs("\nboth directions together: - (the two windows hardly overlap)\n", out);
 }
 
 static void print_bw(FILE *out, const struct result *r)
 {
-	const struct measure *truth = result_truth(r), *timed = result_timed(r);
+	bool both = r->point.direction.value == DIRECTION_BOTH;
 
-	fprintf(out, "counted at the %s, %s; min, median and max are those of its intervals\n",
-		truth == r->side[SIDE_CLIENT].measure ? "client" : "server",
-		truth->receiver ? "by arrival" : "by completion");
-	print_table(out, r, COLUMN_BW, COLUMN_MAIN);
-	print_other_rate(out, r);
-	if (timed && timed->latency.m.n) {
-		fputs("\nfrom post to completion, queueing included\n", out);
-		print_table(out, r, COLUMN_BW, COLUMN_STAMPED);
+	for (int side = 0; side < SIDES; side++) {
+		if (!result_sends(r, side))
+			continue;
+		print_flow(out, r, side);
+		if (both && side == SIDE_CLIENT)
+			fputc('\n', out);
 	}
+	if (both)
+		print_sum(out, r);
+}
+
+static void print_missed(FILE *out, const struct result *r)
+{
+	for (int side = 0; side < SIDES; side++)
+		if (r->side[side].measure && r->side[side].measure->missed)
+			fprintf(out, "%" PRIu64 " operations found another value than they expected\n",
+				r->side[side].measure->missed);
 }
 
 void text_result(FILE *out, const struct result *r, bool utf8)
 {
-	const struct measure *truth = result_truth(r);
+	int sender = result_sends(r, SIDE_CLIENT) ? SIDE_CLIENT : SIDE_SERVER;
+	const struct measure *timed = result_timed(r, sender), *truth = result_truth(r, sender);
 	bool lat = r->point.test.value == TEST_LAT;
 
 	fputc('\n', out);
@@ -284,15 +343,16 @@ void text_result(FILE *out, const struct result *r, bool utf8)
 		return;
 	}
 	if (lat) {
-		print_table(out, r, COLUMN_LAT, COLUMN_MAIN);
+		print_table(out, r, sender, COLUMN_LAT, COLUMN_MAIN);
 		fputc('\n', out);
-		bars_print(out, &truth->latency, truth->divisor, utf8);
+		bars_print(out, &timed->latency, timed->divisor, utf8);
 	} else {
 		print_bw(out, r);
 	}
 	fputc('\n', out);
 	if (r->interrupted)
 		fputs("interrupted: the window was closed early\n", out);
+	print_missed(out, r);
 	print_count(out, "client", r->side[SIDE_CLIENT].measure);
 	print_count(out, "server", r->side[SIDE_SERVER].measure);
 	print_cpu(out, r);

@@ -142,11 +142,15 @@ static int ask_point(struct client *c, const struct point *p)
 {
 	struct session *s = &c->session;
 	struct message_point m = { .plan_only = s->opt->plan.given, .point = *p };
+	uint64_t direction = p->direction.value;
 	struct message_accept accept;
 	const char *key;
 	json_t *json;
-	int rc = dialog_send(s, message_point(&m));
+	int rc;
 
+	m.sends = direction != DIRECTION_OUT;
+	m.takes = direction != DIRECTION_IN;
+	rc = dialog_send(s, message_point(&m));
 	if (!rc)
 		rc = dialog_expect(s, "ACCEPT", &json);
 	if (rc)
@@ -159,22 +163,40 @@ static int ask_point(struct client *c, const struct point *p)
 	return rc;
 }
 
-static int connect_row(struct row *r)
+/*
+ * Both sides are ready to be reached. The server's clock comes with its answer, from half way
+ * between question and answer, as near as can be known.
+ */
+static int exchange_ready(struct client *c)
 {
+	struct session *s = &c->session;
+	uint64_t asked = clock_raw_ns(), theirs;
+	const char *key;
 	json_t *json;
+	int rc = dialog_send(s, message_ready(asked));
+
+	if (!rc)
+		rc = dialog_expect(s, "READY", &json);
+	if (rc)
+		return rc;
+	rc = message_get_ready(json, &theirs, &key);
+	if (rc)
+		rc = dialog_told_bad(s, json, key);
+	json_decref(json);
+	c->result.clock_offset_ns = (int64_t)(theirs - asked) -
+				    (int64_t)(clock_raw_ns() - asked) / 2;
+	return rc;
+}
+
+static int connect_row(struct client *c, struct row *r)
+{
 	int rc = session_send_endpoints(r);
 
 	if (!rc)
 		rc = session_take_endpoints(r);
 	if (!rc)
 		rc = row_connect(r);
-	if (!rc)
-		rc = dialog_send(r->session, message_simple("READY"));
-	if (!rc)
-		rc = dialog_expect(r->session, "READY", &json);
-	if (!rc)
-		json_decref(json);
-	return rc;
+	return rc ? rc : exchange_ready(c);
 }
 
 /* The header is printed before the run, so that what is being measured can be seen meanwhile. */
@@ -209,7 +231,7 @@ static int run_row(struct client *c, const struct point *p)
 	struct measure *theirs = calloc(1, sizeof(*theirs));
 	struct phases_end end = { 0 };
 	struct row r;
-	int rc = row_prepare(&r, &c->session, p, true, opt->inline_size.given);
+	int rc = row_prepare(&r, &c->session, p, opt->inline_size.given);
 
 	if (!rc && !theirs)
 		rc = fail(FAIL_SETUP, ENOMEM, "out of memory for the server's result");
@@ -220,40 +242,60 @@ static int run_row(struct client *c, const struct point *p)
 	if (!rc && opt->plan.given)
 		c->reporter->begin(c->reporter->out, &c->result);
 	if (!rc && !opt->plan.given) {
-		rc = connect_row(&r);
+		rc = connect_row(c, &r);
 		if (!rc)
 			rc = measure_row(c, &r, &end, theirs);
 	}
 	row_free(&r);
 	free(theirs);
+	free(end.peer.total);
+	c->result.row++;
+	return rc;
+}
+
+static int run_plan(struct client *c, struct plan *plan)
+{
+	struct session *s = &c->session;
+	int rc = 0;
+
+	for (size_t i = 0; i < plan->count && !rc; i++) {
+		rc = plan_fit(s->opt, &plan->points[i], &s->device.facts.caps,
+			      &s->peer_device.caps);
+		if (!rc)
+			rc = run_row(c, &plan->points[i]);
+	}
+	return rc;
+}
+
+static int run_session(struct client *c, const struct options *opt, struct watch *watch,
+		       struct plan *plan)
+{
+	int rc = connect_session(c, opt, watch);
+
+	if (!rc)
+		rc = exchange_facts(&c->session);
+	if (!rc)
+		rc = run_plan(c, plan);
+	if (!rc)
+		dialog_send(&c->session, message_simple("BYE"));
+	session_close(&c->session);
 	return rc;
 }
 
 int client_run(const struct options *opt, struct watch *watch, const struct reporter *reporter)
 {
 	struct client *c = calloc(1, sizeof(*c));
-	struct point p;
-	int rc = plan_resolve(opt, &p);
+	struct plan plan;
+	int rc = plan_make(opt, &plan);
 
 	if (!rc && !c)
 		rc = fail(FAIL_SETUP, ENOMEM, "out of memory");
-	if (rc) {
-		free(c);
-		return rc;
+	if (!rc) {
+		c->reporter = reporter;
+		c->session = (struct session){ .watch = watch, .channel = { .fd = -1 } };
+		rc = run_session(c, opt, watch, &plan);
 	}
-	c->reporter = reporter;
-	c->session = (struct session){ .watch = watch, .channel = { .fd = -1 } };
-	rc = connect_session(c, opt, watch);
-	if (!rc)
-		rc = exchange_facts(&c->session);
-	if (!rc)
-		rc = plan_fit(opt, &p, &c->session.device.facts.caps,
-			      &c->session.peer_device.caps);
-	if (!rc)
-		rc = run_row(c, &p);
-	if (!rc)
-		dialog_send(&c->session, message_simple("BYE"));
-	session_close(&c->session);
+	plan_free(&plan);
 	free(c);
 	return rc;
 }

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -122,9 +123,9 @@ static int told_corrupt(const struct row *r, const struct measure *theirs)
 
 	if (!bad->data_errors)
 		return 0;
-	return fail(FAIL_RUN, EIO, "corrupt data: %u of %u slots that arrived at %s are not what "
-		    "was sent, %s; do not trust this path", (unsigned int)bad->data_errors,
-		    point_slots(&r->point),
+	return fail(FAIL_RUN, EIO, "corrupt data: %" PRIu64 " of %u slots at %s are not what was "
+		    "sent, %s; do not trust this path", bad->data_errors,
+		    point_slots(&r->point) * r->queues.count,
 		    bad == ours ? r->session->device.facts.name : r->session->peer_device.name,
 		    bad->data_fault);
 }
@@ -135,7 +136,9 @@ int session_exchange_results(struct row *r, const struct phases_end *end, struct
 	struct session *s = r->session;
 	int rc;
 
-	row_check_data(r, r->lane ? r->measure->received : end->peer_sent);
+	rc = row_check_data(r, &end->peer);
+	if (rc)
+		return rc;
 	if (s->client)
 		rc = take_result(s, theirs);
 	else

@@ -30,38 +30,65 @@ static uint32_t power_of_two_from(uint64_t value)
 	return p;
 }
 
+/* Where the peer's part for this queue pair and slot begins. */
+static uint64_t remote_of(const struct row *r, const struct lane_qp *q, uint32_t slot)
+{
+	uint32_t region = q->index * point_slots(&r->point);
+
+	if (point_op(&r->point)->flow != FLOW_COUNTER)
+		return r->theirs.address + (region + slot) * point_stride(&r->point);
+	return r->theirs.address + (r->point.atomic_target.value == ATOMIC_SHARED ? 0 :
+				    q->index * point_stride(&r->point));
+}
+
+static void set_remote(struct ibv_send_wr *wr, const struct row *r, uint64_t address)
+{
+	if (point_op(&r->point)->flow == FLOW_COUNTER) {
+		wr->wr.atomic.remote_addr = address;
+		wr->wr.atomic.rkey = r->theirs.rkey;
+		wr->wr.atomic.compare_add = 1; /* what fadd adds */
+	} else {
+		wr->wr.rdma.remote_addr = address;
+		wr->wr.rdma.rkey = r->theirs.rkey;
+	}
+}
+
 /*
  * A request with its scatter entry beside it. Requests of a ring go through the slots in turn;
  * a ring of lists is long enough that no list meets itself.
  */
-static int build_sends(struct row *r, struct lane_qp *q, uint32_t slots)
+static int build_sends(struct row *r, struct lane_qp *q)
 {
-	const struct op *op = point_op(&r->point);
+	const struct buffer *b = &r->local;
+	uint32_t slots = b->slots / r->queues.count;
 	struct ibv_sge *sge;
 
 	q->wr = calloc(r->lane->wr_count, sizeof(*q->wr) + sizeof(*sge));
 	if (!q->wr)
 		return -ENOMEM;
 	sge = (struct ibv_sge *)(q->wr + r->lane->wr_count);
+	q->results = (volatile uint64_t *)(b->base + q->index * slots * b->stride);
 	for (uint32_t i = 0; i < r->lane->wr_count; i++) {
-		size_t at = (i % slots) * r->tx.stride;
+		uint32_t slot = q->index * slots + i % slots;
 
 		sge[i] = (struct ibv_sge){
-			.addr = (uintptr_t)r->tx.base + at,
+			.addr = (uintptr_t)b->base + slot * b->stride,
 			.length = (uint32_t)r->point.size.value,
-			.lkey = r->tx.mr->lkey,
+			.lkey = b->mr->lkey,
 		};
 		q->wr[i].sg_list = &sge[i];
 		q->wr[i].num_sge = 1;
-		q->wr[i].opcode = op->opcode;
-		q->wr[i].wr.rdma.remote_addr = r->theirs.address + at;
-		q->wr[i].wr.rdma.rkey = r->theirs.rkey;
+		q->wr[i].opcode = point_op(&r->point)->opcode;
+		set_remote(&q->wr[i], r, remote_of(r, q, i % slots));
 	}
 	return 0;
 }
 
-static int build_receives(struct row *r, struct lane_qp *q, uint32_t slots)
+/* A message that names its address needs no room in the receive that it consumes. */
+static int build_receives(struct row *r, struct lane_qp *q)
 {
+	const struct buffer *b = &r->target;
+	uint32_t slots = b->slots / r->queues.count;
 	struct ibv_sge *sge;
 
 	q->recv = calloc(r->lane->recv_count, sizeof(*q->recv) + sizeof(*sge));
@@ -70,13 +97,13 @@ static int build_receives(struct row *r, struct lane_qp *q, uint32_t slots)
 	sge = (struct ibv_sge *)(q->recv + r->lane->recv_count);
 	for (uint32_t i = 0; i < r->lane->recv_count; i++) {
 		sge[i] = (struct ibv_sge){
-			.addr = (uintptr_t)r->rx.base + (i % slots) * r->rx.stride,
+			.addr = (uintptr_t)b->base + (q->index * slots + i % slots) * b->stride,
 			.length = (uint32_t)r->point.size.value,
-			.lkey = r->rx.mr->lkey,
+			.lkey = b->mr->lkey,
 		};
 		q->recv[i].wr_id = wrid_make(q->index, 0);
 		q->recv[i].sg_list = &sge[i];
-		q->recv[i].num_sge = 1;
+		q->recv[i].num_sge = !op_has(point_op(&r->point), OP_REMOTE);
 		q->recv[i].next = &q->recv[i] + 1;
 	}
 	return 0;
@@ -90,15 +117,34 @@ static int build_qp(struct row *r, uint32_t i)
 
 	q->qp = r->queues.qp[i];
 	q->index = i;
-	if (r->tx.mr)
-		rc = build_sends(r, q, r->tx.slots);
-	if (!rc && r->rx.mr && point_op(&r->point)->receives)
-		rc = build_receives(r, q, r->rx.slots);
+	if (r->local.mr)
+		rc = build_sends(r, q);
+	if (!rc && r->target.mr && point_op(&r->point)->receives)
+		rc = build_receives(r, q);
 	if (!rc && l->stamp_mask != LANE_NO_STAMPS) {
 		q->stamps = calloc(l->stamp_ring + 1, sizeof(*q->stamps));
 		rc = q->stamps ? 0 : -ENOMEM;
 	}
 	return rc;
+}
+
+static int build_groups(struct row *r)
+{
+	struct lane *l = r->lane;
+
+	l->groups = r->queues.groups;
+	l->group = calloc(l->groups, sizeof(*l->group));
+	if (!l->group)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < l->groups; i++) {
+		const struct queue_group *g = &r->queues.group[i];
+
+		l->group[i] = (struct lane_group){
+			.send_cq = g->send_cq, .recv_cq = g->recv_cq, .qp = &l->qp[g->first],
+			.qps = g->count,
+		};
+	}
+	return 0;
 }
 
 static void set_limits(struct lane *l, const struct point *p)
@@ -107,8 +153,8 @@ static void set_limits(struct lane *l, const struct point *p)
 	l->counts = point_counts(p);
 	if (l->counts) {
 		l->limit = p->warmup.value + p->iters.value;
-		l->warmup = p->warmup.value * p->qps;
-		l->window = p->iters.value * p->qps;
+		l->warmup = p->warmup.value * p->qps.value;
+		l->window = p->iters.value * p->qps.value;
 		return;
 	}
 	l->warmup = clock_ticks(&l->clock, p->warmup.value);
@@ -118,13 +164,16 @@ static void set_limits(struct lane *l, const struct point *p)
 static enum lane_role role_of(const struct row *r)
 {
 	if (r->point.test.value == TEST_LAT)
-		return r->sender ? LANE_INITIATOR : LANE_RESPONDER;
-	return r->sender ? LANE_SENDER : LANE_RECEIVER;
+		return r->sends ? LANE_INITIATOR : LANE_RESPONDER;
+	if (r->sends && r->takes)
+		return LANE_DUPLEX;
+	return r->sends ? LANE_SENDER : LANE_RECEIVER;
 }
 
 static void fill_lane(struct row *r, struct lane *l)
 {
 	const struct point *p = &r->point;
+	const struct op *op = point_op(p);
 	bool lat = p->test.value == TEST_LAT;
 
 	l->clock = r->session->clock;
@@ -132,22 +181,25 @@ static void fill_lane(struct row *r, struct lane *l)
 	l->report = &r->report;
 	l->measure = r->measure;
 	l->event_fd = r->event_fd;
-	l->send_cq = r->queues.send_cq;
-	l->recv_cq = r->queues.recv_cq;
 	l->qps = r->queues.count;
+	l->burst = l->qps > 1 ? LANE_BURST : UINT32_MAX;
 	l->depth = (uint32_t)p->depth.value;
 	l->batch = (uint32_t)p->batch.value;
 	l->signal = (uint32_t)p->signal.value;
-	l->wr_count = r->tx.mr ? round_up(l->batch, r->tx.slots) : 0;
-	l->recv_count = r->rx.mr ? round_up(LANE_POLL, r->rx.slots) : 0;
+	l->wr_count = r->local.mr ? round_up(l->batch, r->local.slots / l->qps) : 0;
+	l->recv_count = r->target.mr ? round_up(LANE_POLL, point_slots(p)) : 0;
 	l->stamp_mask = !lat && p->stamp.value ? (uint32_t)p->stamp.value - 1 : LANE_NO_STAMPS;
 	l->stamp_ring = power_of_two_from(p->depth.value + 1) - 1;
-	l->flags = p->size.value <= r->queues.inline_size ? IBV_SEND_INLINE : 0;
-	l->leads = r->sender;
-	l->receives = lat || !r->sender;
-	if (lat) {
-		l->marker_in = r->rx.base + r->rx.size - 1;
-		l->marker_out = r->tx.base + r->tx.size - 1;
+	l->flags = op_has(op, OP_INLINES) && p->size.value <= r->queues.inline_size ?
+			   IBV_SEND_INLINE : 0;
+	l->immediate = op_has(op, OP_IMMEDIATE);
+	l->predicts = op_has(op, OP_PREDICTS);
+	l->shares_target = p->atomic_target.value == ATOMIC_SHARED;
+	l->leads = r->sends;
+	l->receives = lat ? op->reply != COMPLETION : r->takes && op->receives;
+	if (lat && op->reply == ECHO_MEMORY) {
+		l->marker_in = r->target.base + r->target.size - 1;
+		l->marker_out = r->local.base + r->local.size - 1;
 	}
 	set_limits(l, p);
 }
@@ -162,7 +214,7 @@ int load_build(struct row *r)
 		fill_lane(r, l);
 		l->qp = alloc_lines(l->qps * sizeof(*l->qp));
 		l->spare = calloc(1, sizeof(*l->spare));
-		rc = l->qp && l->spare ? 0 : -ENOMEM;
+		rc = l->qp && l->spare ? build_groups(r) : -ENOMEM;
 	}
 	if (!rc)
 		histogram_reset(l->spare);
@@ -187,6 +239,7 @@ void load_free(struct row *r)
 		free(l->qp[i].stamps);
 	}
 	if (l) {
+		free(l->group);
 		free(l->qp);
 		free(l->spare);
 	}

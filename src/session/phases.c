@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -116,6 +117,24 @@ static bool lane_has_left(const struct phases *p)
 	return !p->r->lane || reached(p) & LANE_LEFT;
 }
 
+static int tell_sent(struct phases *p)
+{
+	const struct lane *l = p->r->sends ? p->r->lane : NULL;
+	uint64_t *total = l ? calloc(l->qps, sizeof(*total)) : NULL;
+	struct message_sent m = { .total = total };
+	int rc;
+
+	if (l && !total)
+		return fail(FAIL_RUN, ENOMEM, "out of memory for the totals of %u queue pairs",
+			    l->qps);
+	for (; l && m.count < l->qps; m.count++)
+		total[m.count] = l->qp[m.count].posted;
+	m.missed = l ? l->missed : 0;
+	rc = dialog_send(p->s, message_sent(&m));
+	free(total);
+	return rc;
+}
+
 static int tell_own_edges(struct phases *p)
 {
 	int rc = 0;
@@ -132,7 +151,7 @@ static int tell_own_edges(struct phases *p)
 	}
 	if (!rc && p->draining && !p->sent_told && lane_has_sent(p)) {
 		p->sent_told = true;
-		rc = dialog_send(p->s, message_sent(p->r->sender ? p->r->measure->posted : 0));
+		rc = tell_sent(p);
 	}
 	return rc;
 }
@@ -160,16 +179,24 @@ static int lead(struct phases *p)
 
 static int heard_sent(struct phases *p, const json_t *message)
 {
+	struct message_sent *m = &p->end->peer;
 	struct lane *l = p->r->lane;
+	uint64_t sum = 0;
 	const char *key;
 
-	if (message_get_sent(message, &p->end->peer_sent, &key))
+	m->count = p->r->queues.count;
+	free(m->total);
+	m->total = calloc(m->count, sizeof(*m->total));
+	if (!m->total)
+		return fail(FAIL_RUN, ENOMEM, "out of memory for the peer's totals");
+	if (message_get_sent(message, m, &key))
 		return dialog_told_bad(p->s, message, key);
 	p->peer_sent = true;
-	if (l && !l->leads) {
-		atomic_store(&p->r->control.expected, p->end->peer_sent);
+	for (uint32_t i = 0; i < m->count; i++)
+		sum += m->total[i];
+	atomic_store(&p->r->control.expected, sum);
+	if (l && !l->leads)
 		atomic_store(&p->r->control.stop, LANE_DRAIN);
-	}
 	return 0;
 }
 

@@ -22,7 +22,7 @@ struct phases_end {
 	bool interrupted;      /* by a signal here: what there is of the window counts */
 	bool peer_interrupted; /* by a signal there */
 	bool stuck;            /* a data thread did not leave: the process has to end */
-	uint64_t peer_sent;    /* messages the peer says it sent over the whole run */
+	struct message_sent peer; /* what the peer says it sent; peer.total is to be freed */
 };
 
 /*

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "plan/plan.h"
 #include "session/load.h"
 #include "verbs/diagnose.h"
 
@@ -22,35 +23,91 @@ static bool is_lat(const struct row *r)
 	return r->point.test.value == TEST_LAT;
 }
 
-/* Payload goes out of tx, and arrives in rx; a ping-pong has both. */
-static int make_buffers(struct row *r)
+static const struct op *row_op(const struct row *r)
 {
-	const struct point *p = &r->point;
-	struct buffer_shape shape = {
-		.size = p->size.value, .stride = point_stride(p), .slots = point_slots(p),
-		.align = p->align.value, .offset = p->offset.value,
-	};
-	int rc = 0;
-
-	if (r->sender || is_lat(r))
-		rc = buffer_alloc(&r->tx, r->session->device.pd, &shape);
-	if (rc || (r->sender && !is_lat(r)))
-		return rc;
-	shape.access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-	return buffer_alloc(&r->rx, r->session->device.pd, &shape);
+	return point_op(&r->point);
 }
 
-int row_prepare(struct row *r, struct session *s, const struct point *p, bool sender,
-		bool inline_exact)
+/* Slots, one region of them for each queue pair, and who may do what with them. */
+static struct buffer_shape shape_of(const struct row *r)
+{
+	const struct point *p = &r->point;
+
+	return (struct buffer_shape){
+		.size = p->size.value, .stride = point_stride(p),
+		.slots = point_slots(p) * (uint32_t)p->qps.value,
+		.align = p->align.value, .offset = p->offset.value,
+	};
+}
+
+/* An atomic brings a number home for each request in flight; the others have slots. */
+static int make_local(struct row *r)
+{
+	struct buffer_shape shape = shape_of(r);
+
+	shape.access = IBV_ACCESS_LOCAL_WRITE;
+	if (row_op(r)->flow == FLOW_COUNTER) {
+		shape.stride = shape.size;
+		shape.slots = (uint32_t)(r->point.depth.value * r->point.qps.value);
+	}
+	return buffer_alloc(&r->local, r->session->device.pd, &shape);
+}
+
+static int make_target(struct row *r)
+{
+	static const int access[] = {
+		[FLOW_OUT] = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE,
+		[FLOW_IN] = IBV_ACCESS_REMOTE_READ,
+		[FLOW_COUNTER] = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
+	};
+	struct buffer_shape shape = shape_of(r);
+
+	shape.access = access[row_op(r)->flow];
+	if (row_op(r)->flow == FLOW_COUNTER && r->point.atomic_target.value == ATOMIC_SHARED)
+		shape.slots = 1;
+	return buffer_alloc(&r->target, r->session->device.pd, &shape);
+}
+
+/* Each side of a ping-pong both posts and is reached. */
+static int make_buffers(struct row *r)
+{
+	bool echoes = is_lat(r) && row_op(r)->reply != COMPLETION;
+	int rc = 0;
+
+	if (r->sends || echoes)
+		rc = make_local(r);
+	if (!rc && (r->takes || echoes))
+		rc = make_target(r);
+	return rc;
+}
+
+/* Before anything can be reached: whoever the payload comes from has it, the other has not. */
+static void fill_buffers(struct row *r)
+{
+	struct buffer *from = row_op(r)->flow == FLOW_IN ? &r->target : &r->local;
+	struct buffer *into = row_op(r)->flow == FLOW_IN ? &r->local : &r->target;
+
+	if (row_op(r)->flow == FLOW_COUNTER)
+		return; /* counters begin at 0, as they are mapped */
+	if (from->mr)
+		buffer_fill(from);
+	if (into->mr)
+		buffer_reset(into);
+}
+
+int row_prepare(struct row *r, struct session *s, const struct point *p, bool inline_exact)
 {
 	struct queues_shape shape = {
-		.count = p->qps, .depth = (uint32_t)p->depth.value,
+		.count = (uint32_t)p->qps.value, .depth = (uint32_t)p->depth.value,
 		.rx_depth = point_op(p)->receives ? (uint32_t)p->rx_depth.value : 0,
 		.inline_size = (uint32_t)p->inline_size.value, .inline_exact = inline_exact,
 	};
 	int rc;
 
-	*r = (struct row){ .session = s, .point = *p, .sender = sender, .event_fd = -1 };
+	*r = (struct row){ .session = s, .point = *p, .event_fd = -1 };
+	r->sends = p->direction.value == DIRECTION_BOTH ||
+		   s->client == (p->direction.value == DIRECTION_OUT);
+	r->takes = p->direction.value == DIRECTION_BOTH || !r->sends;
 	r->measure = calloc(1, sizeof(*r->measure));
 	r->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (!r->measure || r->event_fd < 0)
@@ -63,15 +120,15 @@ int row_prepare(struct row *r, struct session *s, const struct point *p, bool se
 	if (!rc)
 		rc = connect_init(&r->queues, &s->device);
 	if (!rc)
-		rc = endpoints_alloc(&r->ours, p->qps);
+		rc = endpoints_alloc(&r->ours, shape.count);
 	if (!rc)
-		rc = endpoints_alloc(&r->theirs, p->qps);
+		rc = endpoints_alloc(&r->theirs, shape.count);
 	if (rc)
 		return rc;
 	connect_describe(&r->queues, &s->device, &r->ours);
-	if (r->rx.mr) {
-		r->ours.address = (uintptr_t)r->rx.base;
-		r->ours.rkey = r->rx.mr->rkey;
+	if (r->target.mr) {
+		r->ours.address = (uintptr_t)r->target.base;
+		r->ours.rkey = r->target.mr->rkey;
 	}
 	return 0;
 }
@@ -92,19 +149,22 @@ static int prime_receives(struct row *r)
 /* Everything that a message may meet is in place before the queue pairs can be reached. */
 int row_connect(struct row *r)
 {
+	const struct caps *ours = &r->session->device.facts.caps;
+	const struct caps *theirs = &r->session->peer_device.caps;
+	struct connect_path path = {
+		.mtu = (uint32_t)r->point.mtu.value,
+		.begins = plan_outstanding(&r->point, ours, theirs),
+		.accepts = plan_outstanding(&r->point, theirs, ours),
+	};
 	int rc;
 
-	if (r->tx.mr)
-		buffer_fill(&r->tx);
-	if (r->rx.mr)
-		buffer_reset(&r->rx);
+	fill_buffers(r);
 	clock_refine(&r->session->clock);
 	rc = load_build(r);
-	if (!rc && r->lane && r->rx.mr && point_op(&r->point)->receives)
+	if (!rc && r->lane && r->target.mr && row_op(r)->receives)
 		rc = prime_receives(r);
 	if (!rc)
-		rc = connect_tcp(&r->queues, &r->session->device, &r->ours, &r->theirs,
-				 (uint32_t)r->point.mtu.value);
+		rc = connect_tcp(&r->queues, &r->session->device, &r->ours, &r->theirs, &path);
 	return rc;
 }
 
@@ -126,9 +186,9 @@ int row_start(struct row *r)
 	snprintf(m->clock, sizeof(m->clock), "%s", clock_name(c));
 	m->clock_read_ns = c->read_ns;
 	m->clock_resolution_ns = c->resolution_ns;
-	m->divisor = is_lat(r) ? point_op(&r->point)->divisor : 1;
+	m->divisor = is_lat(r) ? row_op(r)->divisor : 1;
 	m->active = r->lane != NULL;
-	m->receiver = !r->sender;
+	m->receiver = r->lane && r->lane->receives && !is_lat(r);
 	if (!r->lane)
 		return 0;
 	rc = pthread_create(&r->thread, NULL, data_thread, r);
@@ -161,29 +221,84 @@ void row_join(struct row *r)
 	r->running = false;
 }
 
-void row_check_data(struct row *r, uint64_t sent)
+/* What this side's own requests brought home, or the peer's put here; by queue pair. */
+static uint64_t written_to(const struct row *r, uint32_t qp, const struct message_sent *sent)
 {
-	struct measure *m = r->measure;
-	struct buffer_fault fault;
-	int marker = -1;
+	if (row_op(r)->flow == FLOW_IN)
+		return r->lane->qp[qp].completed;
+	if (r->lane && r->lane->receives)
+		return r->lane->qp[qp].received;
+	return qp < sent->count ? sent->total[qp] : 0;
+}
 
-	if (!r->rx.mr)
-		return;
-	/* A ping-pong in memory leaves its last marker behind. */
-	if (is_lat(r) && point_op(&r->point)->reply == ECHO_MEMORY && sent)
-		marker = (int)((sent - 1) % 255 + 1);
-	m->data_errors = buffer_check(&r->rx, sent, marker, &fault);
-	if (m->data_errors)
+static void check_slots(struct row *r, const struct message_sent *sent)
+{
+	const struct buffer *b = row_op(r)->flow == FLOW_IN ? &r->local : &r->target;
+	uint32_t slots = point_slots(&r->point);
+	struct buffer_fault fault = { 0 };
+	struct measure *m = r->measure;
+
+	for (uint32_t qp = 0; b->mr && qp < r->queues.count; qp++) {
+		uint64_t written = written_to(r, qp, sent);
+		struct buffer_claim claim = {
+			.first = qp * slots, .count = slots, .written = written, .marker = -1,
+		};
+
+		/* A ping-pong in memory leaves its last marker behind. */
+		if (is_lat(r) && row_op(r)->reply == ECHO_MEMORY && written)
+			claim.marker = (int)((written - 1) % 255 + 1);
+		m->data_errors += buffer_check(b, &claim, &fault);
+	}
+	if (fault.slots)
 		snprintf(m->data_fault, sizeof(m->data_fault),
 			 "first in slot %u: byte %zu is 0x%02x, not 0x%02x", fault.slot, fault.byte,
 			 fault.got, fault.want);
+}
+
+/* Each operation that succeeded has added one. */
+static void check_counters(struct row *r, const struct message_sent *sent)
+{
+	const struct buffer *b = &r->target;
+	struct measure *m = r->measure;
+	bool shared = b->slots == 1;
+	uint64_t total = 0;
+
+	for (uint32_t qp = 0; b->mr && qp < sent->count; qp++) {
+		uint64_t want = shared ? (total += sent->total[qp]) : sent->total[qp];
+		uint64_t got;
+
+		if (shared && qp + 1 < sent->count)
+			continue;
+		memcpy(&got, b->base + (shared ? 0 : qp) * b->stride, sizeof(got));
+		want -= shared ? sent->missed : 0;
+		if (got != want && !m->data_errors++)
+			snprintf(m->data_fault, sizeof(m->data_fault),
+				 "counter %u is %" PRIu64 ", not %" PRIu64, shared ? 0 : qp, got,
+				 want);
+	}
+}
+
+int row_check_data(struct row *r, const struct message_sent *sent)
+{
+	if (r->takes && sent->count != r->queues.count)
+		return fail(FAIL_RUN, EPROTO, "the %s %s told of %u queue pairs, not of %u; use the "
+			    "same version on both sides", r->session->peer_is, r->session->peer,
+			    sent->count, r->queues.count);
+	if (row_op(r)->flow == FLOW_COUNTER)
+		check_counters(r, sent);
+	else
+		check_slots(r, sent);
+	if (r->measure->data_errors && !r->measure->data_fault[0])
+		snprintf(r->measure->data_fault, sizeof(r->measure->data_fault),
+			 "immediate data are out of order");
+	return 0;
 }
 
 int row_told_lane(const struct row *r)
 {
 	const struct lane_error *e = r->lane ? &r->lane->error : NULL;
 	const struct session *s = r->session;
-	const char *op = point_op(&r->point)->name;
+	const char *op = row_op(r)->name;
 
 	if (!e || e->kind == LANE_FINE)
 		return 0;
@@ -195,6 +310,10 @@ int row_told_lane(const struct row *r)
 			    s->device.facts.name, s->device.facts.gid, s->peer_is,
 			    s->peer_device.name, s->peer_device.gid, ibv_wc_status_str(e->status),
 			    e->status, e->vendor, diagnose_status(e->status));
+	if (e->kind == LANE_MISSED)
+		return fail(FAIL_RUN, EIO, "%s number %" PRIu64 " on queue pair 0x%x of %s found "
+			    "another value than the one before it left; the device or the path is at "
+			    "fault", op, e->message + 1, e->qpn, s->device.facts.name);
 	return fail(FAIL_RUN, e->errnum, "%s on %s: %s; see the kernel log%s",
 		    e->kind == LANE_POST ? "posting a work request" :
 					   "polling the completion queue",
@@ -209,8 +328,8 @@ void row_free(struct row *r)
 		return;
 	load_free(r);
 	queues_destroy(&r->queues);
-	buffer_free(&r->tx);
-	buffer_free(&r->rx);
+	buffer_free(&r->local);
+	buffer_free(&r->target);
 	endpoints_free(&r->ours);
 	endpoints_free(&r->theirs);
 	if (r->event_fd >= 0)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "control/messages.h"
 #include "engine/lane.h"
 #include "plan/point.h"
 #include "session/session.h"
@@ -18,9 +19,11 @@
 struct row {
 	struct session *session;
 	struct point point;
-	bool sender; /* this side sends, or begins the ping-pong */
+	bool sends; /* this side posts the operation, or begins the ping-pong */
+	bool takes; /* the other side does, and this one is its target; both in either direction */
 	struct queues queues;
-	struct buffer tx, rx;
+	struct buffer local;  /* what this side's requests send from or bring home to */
+	struct buffer target; /* what the other side's requests or messages reach */
 	struct endpoints ours, theirs;
 
 	struct lane_control control;
@@ -36,10 +39,10 @@ struct row {
 
 /*
  * Makes what the point needs on this side, up to queue pairs in INIT. r is to be given to
- * row_free() whether this succeeds or not. inline_exact: the size was given, not a default.
+ * row_free() whether this succeeds or not. inline_exact: the size was given, not a default. Which
+ * part this side has follows from the point's direction and from who it is.
  */
-int row_prepare(struct row *r, struct session *s, const struct point *p, bool sender,
-		bool inline_exact);
+int row_prepare(struct row *r, struct session *s, const struct point *p, bool inline_exact);
 
 /* Connects to the peer's endpoints (r->theirs), builds the lane, fills buffers and receives. */
 int row_connect(struct row *r);
@@ -56,8 +59,11 @@ int row_abort(struct row *r);
 /* Waits for a data thread that has said LANE_LEFT. */
 void row_join(struct row *r);
 
-/* Compares what arrived with what was sent; `sent` is the sender's total. Fills the measure. */
-void row_check_data(struct row *r, uint64_t sent);
+/*
+ * Compares what arrived, was read or was counted here with what both sides sent; sent is the
+ * peer's, by queue pair. Fills the measure's data errors. 0, or -errno told.
+ */
+int row_check_data(struct row *r, const struct message_sent *sent);
 
 /* Says what failed in the lane, if something did: 0, or -errno told as FAIL_RUN. */
 int row_told_lane(const struct row *r);

@@ -107,7 +107,8 @@ static int exchange_facts(struct session *s)
 
 static void log_row(const struct row *r, const struct measure *client)
 {
-	const struct measure *truth = r->lane && !r->sender ? r->measure : client;
+	const struct measure *truth = r->measure->active && (r->measure->receiver || r->sends) ?
+					      r->measure : client;
 	char size[UNITS_TEXT_SIZE];
 
 	note("%s: %s %s, %s: %" PRIu64 " messages in %.3f s", r->session->peer,
@@ -130,7 +131,7 @@ static int connect_row(struct row *r)
 	if (rc)
 		return rc;
 	json_decref(json);
-	return dialog_send(r->session, message_simple("READY"));
+	return dialog_send(r->session, message_ready(clock_raw_ns()));
 }
 
 static int measure_row(struct row *r, bool *stuck)
@@ -147,6 +148,7 @@ static int measure_row(struct row *r, bool *stuck)
 	if (!rc)
 		log_row(r, client);
 	free(client);
+	free(end.peer.total);
 	return rc ? rc : end.interrupted ? -EINTR : 0;
 }
 
@@ -163,7 +165,7 @@ static int serve_point(struct session *s, const json_t *json, bool *stuck)
 	rc = plan_check_limits(&m.point, &s->device.facts.caps, "the server's device");
 	if (rc)
 		return rc;
-	rc = row_prepare(&r, s, &m.point, m.sender, false);
+	rc = row_prepare(&r, s, &m.point, false);
 	if (!rc) {
 		struct message_accept accept = { .inline_size = r.queues.inline_size };
 

@@ -34,11 +34,16 @@ struct measure {
 	bool active;         /* this side moved messages itself (a write's target does not) */
 	bool opened, closed; /* the window was opened, was closed */
 	bool receiver;       /* counts are of arrivals, not of completions of own posts */
+	uint64_t started_ns; /* what the window's times count from, by CLOCK_MONOTONIC_RAW */
 	struct window window;
 
 	/* Messages over the whole run: warm-up, window and drain. */
 	uint64_t posted, completed, received;
 	uint64_t warmup; /* messages before the window */
+
+	/* Messages in the window of the queue pair that had fewest, and most. */
+	uint64_t qp_least, qp_most;
+	uint64_t missed; /* compare-and-swaps that did not find what they expected, whole run */
 
 	struct histogram latency; /* ns: stamped requests (bw) or samples (lat) */
 	unsigned divisor;         /* what a sample is divided by to be shown: 2 for a round trip */

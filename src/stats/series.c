@@ -42,6 +42,21 @@ int series_add(struct series *s, uint64_t t, uint64_t count)
 	return 0;
 }
 
+double series_count_at(const struct series *s, uint64_t t)
+{
+	const struct series_point *p = s->point;
+	uint32_t i = 1;
+
+	if (!s->n || t <= p[0].t)
+		return s->n ? (double)p[0].count : 0;
+	while (i < s->n && p[i].t < t)
+		i++;
+	if (i == s->n)
+		return (double)p[s->n - 1].count;
+	return (double)p[i - 1].count + (double)(p[i].count - p[i - 1].count) *
+	       (double)(t - p[i - 1].t) / (double)(p[i].t - p[i - 1].t);
+}
+
 uint32_t series_stride(const struct series *s)
 {
 	return s->merge;

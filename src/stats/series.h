@@ -51,6 +51,9 @@ void series_start(struct series *s, uint64_t t0, uint64_t count0);
  */
 int series_add(struct series *s, uint64_t t, uint64_t count);
 
+/* How much had been counted at t, linearly between the points around it; t is clamped to them. */
+double series_count_at(const struct series *s, uint64_t t);
+
 /* How many base intervals the next edge is away. */
 uint32_t series_stride(const struct series *s);
 

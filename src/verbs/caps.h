@@ -15,6 +15,9 @@ struct caps {
 	uint32_t max_qp_wr; /* work requests of one queue */
 	uint32_t max_sge;
 	uint32_t max_cqe;    /* entries of one completion queue */
+	uint32_t max_rd_init; /* reads and atomics that an initiator may have outstanding */
+	uint32_t max_rd_res;  /* and that a responder accepts, of one queue pair */
+	uint32_t atomics;     /* 0: none */
 	uint32_t active_mtu; /* bytes */
 };
 

@@ -39,11 +39,18 @@ int connect_init(const struct queues *q, const struct device *d);
 /* Fills what this side tells: numbers of the queue pairs and random first PSNs. */
 void connect_describe(const struct queues *q, const struct device *d, struct endpoints *ours);
 
+/* What differs from row to row. */
+struct connect_path {
+	uint32_t mtu;        /* bytes */
+	uint32_t begins;     /* reads and atomics that this side may have outstanding */
+	uint32_t accepts;    /* and that it answers */
+};
+
 /*
- * INIT to RTS over the exchanged endpoints, with mtu in bytes; then the attributes are read back
+ * INIT to RTS over the exchanged endpoints; then the attributes are read back
  * and compared. 0 or -errno (told, FAIL_SETUP).
  */
 int connect_tcp(const struct queues *q, const struct device *d, const struct endpoints *ours,
-		const struct endpoints *theirs, uint32_t mtu);
+		const struct endpoints *theirs, const struct connect_path *path);
 
 #endif

@@ -47,7 +47,8 @@ int connect_init(const struct queues *q, const struct device *d)
 		.qp_state = IBV_QPS_INIT,
 		.pkey_index = 0,
 		.port_num = (uint8_t)d->facts.port,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
+				   (d->facts.caps.atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0),
 	};
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 
@@ -88,14 +89,14 @@ static int told_rtr(const struct device *d, const struct endpoints *theirs, int 
 }
 
 static int to_rtr(const struct queues *q, uint32_t i, const struct device *d,
-		  const struct endpoints *theirs, uint32_t mtu)
+		  const struct endpoints *theirs, const struct connect_path *path)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
-		.path_mtu = mtu_enum(mtu),
+		.path_mtu = mtu_enum(path->mtu),
 		.dest_qp_num = theirs->qpn[i],
 		.rq_psn = theirs->psn[i],
-		.max_dest_rd_atomic = 1,
+		.max_dest_rd_atomic = (uint8_t)path->accepts,
 		.min_rnr_timer = CONNECT_MIN_RNR_TIMER,
 		.ah_attr = {
 			.dlid = (uint16_t)theirs->lid,
@@ -117,7 +118,7 @@ static int to_rtr(const struct queues *q, uint32_t i, const struct device *d,
 }
 
 static int to_rts(const struct queues *q, uint32_t i, const struct device *d,
-		  const struct endpoints *ours)
+		  const struct endpoints *ours, const struct connect_path *path)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
@@ -125,7 +126,7 @@ static int to_rts(const struct queues *q, uint32_t i, const struct device *d,
 		.retry_cnt = CONNECT_RETRY,
 		.rnr_retry = CONNECT_RNR_RETRY,
 		.sq_psn = ours->psn[i],
-		.max_rd_atomic = 1,
+		.max_rd_atomic = (uint8_t)path->begins,
 	};
 	int rc = ibv_modify_qp(q->qp[i], &attr,
 			       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
@@ -138,39 +139,43 @@ static int to_rts(const struct queues *q, uint32_t i, const struct device *d,
 }
 
 /* A device may take other values than it was given; a measurement must not rest on them unseen. */
-static int verify(const struct queues *q, const struct device *d, uint32_t mtu)
+static int verify(const struct queues *q, const struct device *d, const struct connect_path *path)
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 	int mask = IBV_QP_STATE | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-		   IBV_QP_RNR_RETRY | IBV_QP_MIN_RNR_TIMER;
+		   IBV_QP_RNR_RETRY | IBV_QP_MIN_RNR_TIMER | IBV_QP_MAX_QP_RD_ATOMIC |
+		   IBV_QP_MAX_DEST_RD_ATOMIC;
 	int rc = ibv_query_qp(q->qp[0], &attr, mask, &init);
 
 	if (rc) {
 		note("reading back the queue pair of %s: %s", d->facts.name, strerror(abs(rc)));
 		return 0;
 	}
-	if (attr.qp_state == IBV_QPS_RTS && attr.path_mtu == mtu_enum(mtu) &&
+	if (attr.qp_state == IBV_QPS_RTS && attr.path_mtu == mtu_enum(path->mtu) &&
 	    attr.timeout == CONNECT_TIMEOUT && attr.retry_cnt == CONNECT_RETRY &&
-	    attr.rnr_retry == CONNECT_RNR_RETRY && attr.min_rnr_timer == CONNECT_MIN_RNR_TIMER)
+	    attr.rnr_retry == CONNECT_RNR_RETRY && attr.min_rnr_timer == CONNECT_MIN_RNR_TIMER &&
+	    attr.max_rd_atomic >= path->begins && attr.max_dest_rd_atomic >= path->accepts)
 		return 0;
 	return fail(FAIL_SETUP, EPROTO,
 		    "%s did not keep the queue pair's attributes: state %d, MTU %u, timeout %d, "
-		    "retry %d, rnr_retry %d, min_rnr_timer %d; its driver is at fault",
+		    "retry %d, rnr_retry %d, min_rnr_timer %d, outstanding %d and %d; its driver "
+		    "is at fault",
 		    d->facts.name, attr.qp_state, 128U << attr.path_mtu, attr.timeout,
-		    attr.retry_cnt, attr.rnr_retry, attr.min_rnr_timer);
+		    attr.retry_cnt, attr.rnr_retry, attr.min_rnr_timer, attr.max_rd_atomic,
+		    attr.max_dest_rd_atomic);
 }
 
 int connect_tcp(const struct queues *q, const struct device *d, const struct endpoints *ours,
-		const struct endpoints *theirs, uint32_t mtu)
+		const struct endpoints *theirs, const struct connect_path *path)
 {
 	for (uint32_t i = 0; i < q->count; i++) {
-		int rc = to_rtr(q, i, d, theirs, mtu);
+		int rc = to_rtr(q, i, d, theirs, path);
 
 		if (!rc)
-			rc = to_rts(q, i, d, ours);
+			rc = to_rts(q, i, d, ours, path);
 		if (rc)
 			return rc;
 	}
-	return verify(q, d, mtu);
+	return verify(q, d, path);
 }

@@ -33,6 +33,9 @@ static int query_caps(struct ibv_context *context, uint32_t port, struct caps *c
 		.max_qp_wr = (uint32_t)attr.max_qp_wr,
 		.max_sge = (uint32_t)attr.max_sge,
 		.max_cqe = (uint32_t)attr.max_cqe,
+		.max_rd_init = (uint32_t)attr.max_qp_init_rd_atom,
+		.max_rd_res = (uint32_t)attr.max_qp_rd_atom,
+		.atomics = attr.atomic_cap != IBV_ATOMIC_NONE,
 		.active_mtu = mtu_bytes(port_attr->active_mtu),
 	};
 	return 0;

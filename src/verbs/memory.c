@@ -125,16 +125,18 @@ static bool slot_differs(const struct buffer *b, uint32_t slot, bool written, in
 	return false;
 }
 
-uint64_t buffer_check(const struct buffer *b, uint64_t written, int marker,
+uint64_t buffer_check(const struct buffer *b, const struct buffer_claim *claim,
 		      struct buffer_fault *fault)
 {
-	struct buffer_fault here;
-	uint64_t wrong = 0;
+	uint64_t wrong = 0, before = fault->slots;
 
-	for (uint32_t slot = 0; slot < b->slots; slot++)
-		if (slot_differs(b, slot, slot < written, marker, &here) && !wrong++ && fault)
+	for (uint32_t i = 0; i < claim->count; i++) {
+		struct buffer_fault here;
+
+		if (slot_differs(b, claim->first + i, i < claim->written, claim->marker, &here) &&
+		    !wrong++ && !before)
 			*fault = here;
-	if (fault)
-		fault->slots = wrong;
+	}
+	fault->slots = before + wrong;
 	return wrong;
 }

@@ -51,12 +51,18 @@ struct buffer_fault {
 	unsigned char want, got;
 };
 
+/* What a run of slots is to hold. */
+struct buffer_claim {
+	uint32_t first, count; /* slots */
+	uint64_t written; /* the first so many hold their pattern, the others are as reset */
+	int marker;       /* the last byte of what is written, where it is not the pattern's; or -1 */
+};
+
 /*
- * Checks that the first `written` slots hold their pattern and the others are as reset. With
- * marker >= 0 the last byte of the message is that value instead. Returns the number of wrong
- * slots, 0 when all is well; fault (may be NULL) has the first.
+ * Checks a claim. Returns the number of wrong slots, 0 when all is well; where there are some,
+ * fault is the first of them, unless it has one already (fault->slots counts them).
  */
-uint64_t buffer_check(const struct buffer *b, uint64_t written, int marker,
+uint64_t buffer_check(const struct buffer *b, const struct buffer_claim *claim,
 		      struct buffer_fault *fault);
 
 #endif

@@ -12,10 +12,16 @@
 
 #include "verbs/device.h"
 
-struct queues {
+/* A pair of completion queues and the queue pairs that share them. */
+struct queue_group {
 	struct ibv_cq *send_cq, *recv_cq;
+	uint32_t first, count; /* of queues.qp */
+};
+
+struct queues {
+	struct queue_group *group;
 	struct ibv_qp **qp;
-	uint32_t count;
+	uint32_t groups, count;
 	uint32_t inline_size; /* what can be sent inline: granted, at most what was asked */
 };
 

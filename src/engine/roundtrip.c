@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Latency of reads and atomics: one operation in flight on one queue pair, from just before the
+ * post to the moment that its completion is seen. The other side does nothing.
+ */
+#include "engine/roundtrip.h"
+
+static int post_one(struct lane *l, struct lane_qp *q)
+{
+	struct ibv_send_wr *wr = &q->wr[q->at], *bad;
+	int rc;
+
+	q->at = q->at + 1 == l->wr_count ? 0 : q->at + 1;
+	if (l->predicts) {
+		wr->wr.atomic.compare_add = q->posted;
+		wr->wr.atomic.swap = q->posted + 1;
+	}
+	q->posted++;
+	wr->wr_id = wrid_make(q->index, q->posted);
+	wr->send_flags = IBV_SEND_SIGNALED;
+	rc = ibv_post_send(q->qp, wr, &bad);
+	if (__builtin_expect(rc, 0))
+		lane_failed_call(l, LANE_POST, rc);
+	return rc;
+}
+
+/* Until the one operation has completed; -1: leave. */
+static int wait_one(struct lane *l)
+{
+	uint32_t spins = 0;
+	struct ibv_wc wc;
+	int n;
+
+	while ((n = ibv_poll_cq(l->group->send_cq, 1, &wc)) == 0)
+		if (++spins % LANE_SPINS == 0 && lane_stop(l) == LANE_ABORT)
+			return -1;
+	if (__builtin_expect(n < 0, 0)) {
+		lane_failed_call(l, LANE_POLL_FAILED, n);
+		return -1;
+	}
+	if (__builtin_expect(wc.status != IBV_WC_SUCCESS, 0)) {
+		lane_failed(l, &wc, false);
+		return -1;
+	}
+	return 0;
+}
+
+void roundtrip(struct lane *l)
+{
+	struct lane_qp *q = l->qp;
+
+	while (__builtin_expect(lane_stop(l) == LANE_RUN, 1) && q->posted < l->limit) {
+		uint64_t begin = clock_start(&l->clock), end;
+
+		if (post_one(l, q) || wait_one(l))
+			break;
+		end = clock_stop(&l->clock);
+		histogram_record(l->histogram, clock_ns(&l->clock, end - begin));
+		if (l->predicts)
+			lane_check_results(l, q, 1);
+		q->completed++;
+		l->count++;
+		if (l->error.kind != LANE_FINE)
+			break;
+		if (end >= l->next_edge || l->count >= l->next_count)
+			lane_edge(l, end);
+	}
+	lane_drain_sends(l);
+	lane_end(l);
+}
