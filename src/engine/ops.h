@@ -23,11 +23,11 @@ enum op_reply {
 
 /* Traits, see ops.def. */
 enum {
-	OP_INLINES = 1,
-	OP_REMOTE = 2,
-	OP_IMMEDIATE = 4,
-	OP_READS = 8,
-	OP_PREDICTS = 16,
+	TRAIT_INLINES = 1,
+	TRAIT_REMOTE = 2,
+	TRAIT_IMMEDIATE = 4,
+	TRAIT_READS = 8,
+	TRAIT_PREDICTS = 16,
 };
 
 struct op {

@@ -132,7 +132,7 @@ static void resolve_inline(const struct options *opt, struct point *p)
 {
 	uint64_t size = p->size.value;
 
-	if (!op_has(point_op(p), OP_INLINES))
+	if (!op_has(point_op(p), TRAIT_INLINES))
 		set(&p->inline_size, 0, "the operation carries no payload out");
 	else if (p->test.value == TEST_LAT)
 		choose(&p->inline_size, &opt->inline_size, size <= INLINE_MOST ? size : 0,
@@ -248,7 +248,7 @@ static void fit_outstanding(struct point *p, const struct caps *ours, const stru
 	bool out = p->direction.value != DIRECTION_IN;
 	uint64_t got = out ? plan_outstanding(p, ours, theirs) : plan_outstanding(p, theirs, ours);
 
-	if (!op_has(point_op(p), OP_READS)) {
+	if (!op_has(point_op(p), TRAIT_READS)) {
 		set(&p->outs, 0, "the operation reads nothing");
 		return;
 	}

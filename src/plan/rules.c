@@ -115,7 +115,7 @@ static bool atomic_misaligned(const struct options *opt, const struct point *p)
 static bool inline_of_others(const struct options *opt, const struct point *p)
 {
 	return opt && opt->inline_size.given && opt->inline_size.num &&
-	       !op_has(point_op(p), OP_INLINES);
+	       !op_has(point_op(p), TRAIT_INLINES);
 }
 
 static bool size_below_op(const struct options *opt, const struct point *p)
@@ -215,7 +215,7 @@ int rules_check_caps(const struct point *p, const struct caps *caps, const char 
 	if (op->flow == FLOW_COUNTER && !caps->atomics)
 		return fail(FAIL_SETUP, EOPNOTSUPP, "--op %s: %s has no atomics; choose another "
 			    "operation or device", op->name, whose);
-	if (op_has(op, OP_READS) && (!caps->max_rd_init || !caps->max_rd_res))
+	if (op_has(op, TRAIT_READS) && (!caps->max_rd_init || !caps->max_rd_res))
 		return fail(FAIL_SETUP, EOPNOTSUPP, "--op %s: %s allows %u reads and atomics to be "
 			    "begun and accepts %u; choose another operation or device", op->name,
 			    whose, caps->max_rd_init, caps->max_rd_res);

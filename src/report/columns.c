@@ -35,11 +35,17 @@ static double percentile(const struct result *r, int sender, double p)
 	return shown_us(m, (double)ns);
 }
 
-static double lat_p50(const struct result *r, int sender) { return percentile(r, sender, 0.5); }
-static double lat_p90(const struct result *r, int sender) { return percentile(r, sender, 0.9); }
-static double lat_p99(const struct result *r, int sender) { return percentile(r, sender, 0.99); }
-static double lat_p999(const struct result *r, int sender) { return percentile(r, sender, 0.999); }
-static double lat_p9999(const struct result *r, int sender) { return percentile(r, sender, 0.9999); }
+#define PERCENTILE(name, p)                                     \
+	static double name(const struct result *r, int sender)  \
+	{                                                       \
+		return percentile(r, sender, p);                \
+	}
+
+PERCENTILE(lat_p50, 0.5)
+PERCENTILE(lat_p90, 0.9)
+PERCENTILE(lat_p99, 0.99)
+PERCENTILE(lat_p999, 0.999)
+PERCENTILE(lat_p9999, 0.9999)
 
 static double lat_min(const struct result *r, int sender)
 {

@@ -56,13 +56,13 @@ double result_sum_rate(const struct result *r)
 		result_truth(r, SIDE_CLIENT), result_truth(r, SIDE_SERVER),
 	};
 	double from[SIDES], to[SIDES], begin, end, shorter, count = 0;
+	int64_t ahead[SIDES];
 
 	for (int i = 0; i < SIDES; i++) {
-		int64_t ahead = m[i] == r->side[SIDE_SERVER].measure ? r->clock_offset_ns : 0;
-
+		ahead[i] = m[i] == r->side[SIDE_SERVER].measure ? r->clock_offset_ns : 0;
 		if (!isfinite(measure_rate(m[i])))
 			return NAN;
-		place(m[i], ahead, &from[i], &to[i]);
+		place(m[i], ahead[i], &from[i], &to[i]);
 	}
 	begin = fmax(from[0], from[1]);
 	end = fmin(to[0], to[1]);
@@ -70,7 +70,6 @@ double result_sum_rate(const struct result *r)
 	if (end - begin < OVERLAP * shorter)
 		return NAN;
 	for (int i = 0; i < SIDES; i++)
-		count += counted(m[i], m[i] == r->side[SIDE_SERVER].measure ? r->clock_offset_ns : 0,
-				 begin, end);
+		count += counted(m[i], ahead[i], begin, end);
 	return count * 1e9 / (end - begin);
 }

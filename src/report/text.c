@@ -301,9 +301,9 @@ static void print_sum(FILE *out, const struct result *r)
 	double rate = result_sum_rate(r), size = (double)r->point.size.value;
 
 	if (isfinite(rate))
-		fprintf(out, "\nboth directions together, while both windows were open: %.2f MiB/s, "
-			"%.4f Gb/s, %.0f messages/s\n", rate * size / 1048576.0, rate * size * 8 / 1e9,
-			rate);
+		fprintf(out, "\nboth directions together, while both windows were open: "
+			"%.2f MiB/s, %.4f Gb/s, %.0f messages/s\n", rate * size / 1048576.0,
+			rate * size * 8 / 1e9, rate);
 	else
 		fputs("\nboth directions together: - (the two windows hardly overlap)\n", out);
 }
@@ -327,8 +327,8 @@ static void print_missed(FILE *out, const struct result *r)
 {
 	for (int side = 0; side < SIDES; side++)
 		if (r->side[side].measure && r->side[side].measure->missed)
-			fprintf(out, "%" PRIu64 " operations found another value than they expected\n",
-				r->side[side].measure->missed);
+			fprintf(out, "%" PRIu64 " operations found another value than they "
+				"expected\n", r->side[side].measure->missed);
 }
 
 void text_result(FILE *out, const struct result *r, bool utf8)

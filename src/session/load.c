@@ -103,7 +103,7 @@ static int build_receives(struct row *r, struct lane_qp *q)
 		};
 		q->recv[i].wr_id = wrid_make(q->index, 0);
 		q->recv[i].sg_list = &sge[i];
-		q->recv[i].num_sge = !op_has(point_op(&r->point), OP_REMOTE);
+		q->recv[i].num_sge = !op_has(point_op(&r->point), TRAIT_REMOTE);
 		q->recv[i].next = &q->recv[i] + 1;
 	}
 	return 0;
@@ -190,10 +190,10 @@ static void fill_lane(struct row *r, struct lane *l)
 	l->recv_count = r->target.mr ? round_up(LANE_POLL, point_slots(p)) : 0;
 	l->stamp_mask = !lat && p->stamp.value ? (uint32_t)p->stamp.value - 1 : LANE_NO_STAMPS;
 	l->stamp_ring = power_of_two_from(p->depth.value + 1) - 1;
-	l->flags = op_has(op, OP_INLINES) && p->size.value <= r->queues.inline_size ?
+	l->flags = op_has(op, TRAIT_INLINES) && p->size.value <= r->queues.inline_size ?
 			   IBV_SEND_INLINE : 0;
-	l->immediate = op_has(op, OP_IMMEDIATE);
-	l->predicts = op_has(op, OP_PREDICTS);
+	l->immediate = op_has(op, TRAIT_IMMEDIATE);
+	l->predicts = op_has(op, TRAIT_PREDICTS);
 	l->shares_target = p->atomic_target.value == ATOMIC_SHARED;
 	l->leads = r->sends;
 	l->receives = lat ? op->reply != COMPLETION : r->takes && op->receives;

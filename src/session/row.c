@@ -281,9 +281,9 @@ static void check_counters(struct row *r, const struct message_sent *sent)
 int row_check_data(struct row *r, const struct message_sent *sent)
 {
 	if (r->takes && sent->count != r->queues.count)
-		return fail(FAIL_RUN, EPROTO, "the %s %s told of %u queue pairs, not of %u; use the "
-			    "same version on both sides", r->session->peer_is, r->session->peer,
-			    sent->count, r->queues.count);
+		return fail(FAIL_RUN, EPROTO, "the %s %s told of %u queue pairs, not of %u; use "
+			    "the same version on both sides", r->session->peer_is,
+			    r->session->peer, sent->count, r->queues.count);
 	if (row_op(r)->flow == FLOW_COUNTER)
 		check_counters(r, sent);
 	else
@@ -312,8 +312,8 @@ int row_told_lane(const struct row *r)
 			    e->status, e->vendor, diagnose_status(e->status));
 	if (e->kind == LANE_MISSED)
 		return fail(FAIL_RUN, EIO, "%s number %" PRIu64 " on queue pair 0x%x of %s found "
-			    "another value than the one before it left; the device or the path is at "
-			    "fault", op, e->message + 1, e->qpn, s->device.facts.name);
+			    "another value than the one before it left; do not trust this device",
+			    op, e->message + 1, e->qpn, s->device.facts.name);
 	return fail(FAIL_RUN, e->errnum, "%s on %s: %s; see the kernel log%s",
 		    e->kind == LANE_POST ? "posting a work request" :
 					   "polling the completion queue",

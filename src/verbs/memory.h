@@ -55,7 +55,7 @@ struct buffer_fault {
 struct buffer_claim {
 	uint32_t first, count; /* slots */
 	uint64_t written; /* the first so many hold their pattern, the others are as reset */
-	int marker;       /* the last byte of what is written, where it is not the pattern's; or -1 */
+	int marker;       /* the last byte of what is written, if not the pattern's; else -1 */
 };
 
 /*

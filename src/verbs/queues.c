@@ -21,7 +21,7 @@ static uint32_t receives_of(const struct queues_shape *shape)
 	return shape->rx_depth ? shape->rx_depth : 1;
 }
 
-/* As many queue pairs share completion queues as these can hold, whatever the signaling interval. */
+/* As many share completion queues as these can hold, whatever the signaling interval. */
 static uint32_t qps_per_group(const struct device *d, const struct queues_shape *shape)
 {
 	uint32_t most = d->facts.caps.max_cqe;
@@ -29,7 +29,7 @@ static uint32_t qps_per_group(const struct device *d, const struct queues_shape 
 	uint32_t n = sends < receives ? sends : receives;
 
 	if (!n)
-		return 1; /* the extra request does not fit; it is needed only when nothing else is */
+		return 1; /* the extra request alone does not fit; it goes when the others have */
 	return n < shape->count ? n : shape->count;
 }
 
