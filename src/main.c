@@ -2,6 +2,8 @@
 /* The table of contents: what is asked, who does it, and how it ends. */
 #include <errno.h>
 #include <locale.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +13,10 @@
 #include "cli/help.h"
 #include "cli/options.h"
 #include "config.h"
+#include "report/devices.h"
+#include "report/overview.h"
 #include "report/text.h"
+#include "session/devices.h"
 #include "session/session.h"
 
 #define EXIT_PIPE 141 /* as a shell shows a program that SIGPIPE ended */
@@ -34,12 +39,22 @@ static FILE *keep_stdout(void)
 
 static void report_begin(FILE *out, const struct result *r)
 {
+	if (r->overview) {
+		overview_begin(out, r);
+		progress_begin(r);
+		return;
+	}
 	text_header(out, r);
 	fflush(out); /* what is being measured can be seen meanwhile, in a pipe too */
 }
 
 static void report_row(FILE *out, const struct result *r)
 {
+	if (r->overview) {
+		progress_end();
+		overview_row(out, r);
+		return;
+	}
 	text_result(out, r, text_utf8());
 	fflush(out);
 }
@@ -48,13 +63,23 @@ static int run_measure(const struct options *opt, struct watch *watch, FILE *out
 {
 	const struct reporter reporter = { out, report_begin, report_row };
 
-	return client_run(opt, watch, &reporter);
+	int rc = client_run(opt, watch, &reporter);
+
+	progress_end();
+	overview_end(out);
+	return rc;
 }
 
 static int run_serve(const struct options *opt, struct watch *watch, FILE *out)
 {
 	(void)out;
 	return server_run(opt, watch);
+}
+
+static int run_devices(const struct options *opt, struct watch *watch, FILE *out)
+{
+	return devices_run(opt, watch, out,
+			   opt->script.given ? devices_print_script : devices_print);
 }
 
 static int run_help(const struct options *opt, struct watch *watch, FILE *out)
@@ -76,14 +101,23 @@ static int run_version(const struct options *opt, struct watch *watch, FILE *out
 static int (*const commands[])(const struct options *opt, struct watch *watch, FILE *out) = {
 	[COMMAND_SERVE] = run_serve,
 	[COMMAND_MEASURE] = run_measure,
+	[COMMAND_DEVICES] = run_devices,
 	[COMMAND_HELP] = run_help,
 	[COMMAND_VERSION] = run_version,
 };
 
+/* Whether whoever read from here has gone away, as head(1) does. */
+static bool nobody_reads(FILE *out)
+{
+	struct pollfd fd = { .fd = fileno(out), .events = POLLOUT };
+
+	return poll(&fd, 1, 0) > 0 && fd.revents & POLLERR;
+}
+
 /* Output that could not be written is a failure of the run, unless nobody wanted it any more. */
 static int close_output(FILE *out)
 {
-	int error = ferror(out) ? EIO : 0;
+	int error = !ferror(out) ? 0 : nobody_reads(out) ? EPIPE : EIO;
 
 	if (fclose(out))
 		error = errno;

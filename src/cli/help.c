@@ -27,7 +27,8 @@ static void print_row(FILE *out, const struct option_row *row)
 void help_print(FILE *out)
 {
 	fputs("usage: rdmeter [serve] [OPTIONS]   wait for clients, who decide what is measured\n"
-	      "       rdmeter [OPTIONS] HOST      measure against the server on HOST\n",
+	      "       rdmeter [OPTIONS] HOST      measure against the server on HOST\n"
+	      "       rdmeter devices [HOST]      list the RDMA devices of this host or HOST's\n",
 	      out);
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		fprintf(out, "\n%s:\n", option_group_titles[group]);

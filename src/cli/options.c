@@ -279,7 +279,7 @@ static int set_value(struct options *opt, const struct option_row *row, const ch
 	return row->kind == OPTION_TEXT ? 0 : option_parse_value(row, text, &v->num);
 }
 
-static int set_defaults(struct options *opt)
+int options_default(struct options *opt)
 {
 	memset(opt, 0, sizeof(*opt));
 	for (size_t i = 0; i < option_row_count; i++) {
@@ -329,10 +329,48 @@ static int parse_words(struct options *opt, int argc, char **argv, const struct 
 	return 0;
 }
 
+/* A list of devices is asked for with the options of the control connection. */
+static bool suits_devices(const struct option_row *row)
+{
+	return row->group == GROUP_IGNORED || !strcmp(row->name, "script") ||
+	       (row->group == GROUP_CONTROL && row->scope != SCOPE_SERVER);
+}
+
+static int check_devices(struct options *opt)
+{
+	if (opt->command != COMMAND_DEVICES)
+		return !opt->script.given ? 0 :
+		       fail(FAIL_USAGE, EINVAL, "--script without devices: only the list of "
+			    "devices has that form; drop it, or add devices");
+	for (size_t i = 0; i < option_row_count; i++)
+		if (option_value(opt, &option_rows[i])->given && !suits_devices(&option_rows[i]))
+			return fail(FAIL_USAGE, EINVAL, "--%s with devices: it lists every device "
+				    "and measures nothing; drop one of them", option_rows[i].name);
+	return 0;
+}
+
+/* The command's word is taken, so that a host comes next. */
+static enum command take_command(int argc, char **argv, const char *literal)
+{
+	static const struct {
+		const char *word;
+		enum command command;
+	} words[] = { { "serve", COMMAND_SERVE }, { "devices", COMMAND_DEVICES } };
+
+	if (optind == argc)
+		return COMMAND_SERVE;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (literal == argv[optind] || strcmp(argv[optind], words[i].word))
+			continue;
+		optind++;
+		return words[i].command;
+	}
+	return COMMAND_MEASURE;
+}
+
 /* What follows "--" is a host, also when it is called serve: literal is the first such word. */
 static int choose_command(struct options *opt, int argc, char **argv, const char *literal)
 {
-	opt->command = COMMAND_SERVE;
 	if (opt->help.given) {
 		opt->command = COMMAND_HELP;
 		return 0;
@@ -341,25 +379,23 @@ static int choose_command(struct options *opt, int argc, char **argv, const char
 		opt->command = COMMAND_VERSION;
 		return 0;
 	}
-	if (optind < argc && (literal == argv[optind] || strcmp(argv[optind], "serve"))) {
-		opt->command = COMMAND_MEASURE;
-		opt->host = argv[optind];
-	}
-	if (optind + 1 < argc && !opt->host)
+	opt->command = take_command(argc, argv, literal);
+	if (optind < argc && opt->command == COMMAND_SERVE)
 		return fail(FAIL_USAGE, EINVAL, "'%s': serve takes no host; drop one of them",
-			    argv[optind + 1]);
-	if (optind + 1 < argc)
+			    argv[optind]);
+	opt->host = optind < argc ? argv[optind++] : NULL;
+	if (optind < argc)
 		return fail(FAIL_USAGE, EINVAL, "'%s': one host only; '%s' is it already",
-			    argv[optind + 1], argv[optind]);
+			    argv[optind], opt->host);
 	if (opt->host && !*opt->host)
 		return fail(FAIL_USAGE, EINVAL, "the host's name is empty");
-	return 0;
+	return check_devices(opt);
 }
 
 int options_parse(struct options *opt, int argc, char **argv)
 {
 	struct getopt_tables tables;
-	int rc = set_defaults(opt), i;
+	int rc = options_default(opt), i;
 	const char *literal;
 
 	if (rc)

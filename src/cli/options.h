@@ -58,6 +58,7 @@ struct option_value {
 enum command {
 	COMMAND_SERVE,
 	COMMAND_MEASURE,
+	COMMAND_DEVICES,
 	COMMAND_HELP,
 	COMMAND_VERSION,
 };
@@ -67,7 +68,7 @@ struct options {
 #include "cli/options.def"
 #undef OPTION
 	enum command command;
-	const char *host; /* NULL for a server */
+	const char *host; /* NULL for a server, and for this host's devices */
 };
 
 struct option_row {
@@ -107,6 +108,9 @@ const char *option_list_next(const char *list, char *out, size_t size);
  * what is wrong with it.
  */
 int option_parse_value(const struct option_row *row, const char *text, uint64_t *num);
+
+/* Fills opt with every option's default, none given. 0, or -EINVAL told. */
+int options_default(struct options *opt);
 
 /*
  * Parses the command line; opt is filled whole, defaults included. The strings stay argv's.

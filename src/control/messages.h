@@ -16,6 +16,7 @@
 #include "plan/point.h"
 #include "stats/measure.h"
 #include "verbs/caps.h"
+#include "verbs/inventory.h"
 
 /* Another major cannot be talked to; a new minor only adds keys. */
 enum { PROTOCOL_MAJOR = 1, PROTOCOL_MINOR = 0 };
@@ -84,6 +85,13 @@ int message_get_greeting(const json_t *json, struct message_greeting *m, const c
 
 json_t *message_facts(const struct message_facts *m);
 int message_get_facts(const json_t *json, struct message_facts *m, const char **key);
+
+/*
+ * A client asks by the type alone, before it sends FACTS; this is the answer. After decoding,
+ * also in vain, the inventory is to be given to inventory_free().
+ */
+json_t *message_devices(const struct inventory *inventory);
+int message_get_devices(const json_t *json, struct inventory *inventory, const char **key);
 
 json_t *message_point(const struct message_point *m);
 int message_get_point(const json_t *json, struct message_point *m, const char **key);

@@ -152,7 +152,9 @@ static int decode_series(const json_t *json, struct series *s)
 	s->merge = (uint32_t)merge;
 	for (uint32_t i = 0; i < s->n; i++)
 		if (fields_get_u64(json_array_get(t, i), &s->point[i].t) ||
-		    fields_get_u64(json_array_get(count, i), &s->point[i].count))
+		    fields_get_u64(json_array_get(count, i), &s->point[i].count) ||
+		    (i && (s->point[i].t < s->point[i - 1].t ||
+			   s->point[i].count < s->point[i - 1].count)))
 			return -EBADMSG;
 	return 0;
 }

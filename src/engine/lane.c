@@ -323,7 +323,7 @@ void lane_check_results(struct lane *l, struct lane_qp *q, uint64_t done)
 		if (q->results[n % l->wr_count] == n)
 			continue;
 		l->missed++;
-		if (!l->shares_target)
+		if (!l->shares_target && l->error.kind == LANE_FINE)
 			l->error = (struct lane_error){
 				.kind = LANE_MISSED, .qpn = q->qp->qp_num, .message = n,
 			};

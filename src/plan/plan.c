@@ -133,7 +133,8 @@ static void resolve_inline(const struct options *opt, struct point *p)
 	uint64_t size = p->size.value;
 
 	if (!op_has(point_op(p), TRAIT_INLINES))
-		set(&p->inline_size, 0, "the operation carries no payload out");
+		choose(&p->inline_size, &opt->inline_size, 0,
+		       "the operation carries no payload out");
 	else if (p->test.value == TEST_LAT)
 		choose(&p->inline_size, &opt->inline_size, size <= INLINE_MOST ? size : 0,
 		       size <= INLINE_MOST ? "default for lat" : "default above 256 B");
@@ -141,22 +142,27 @@ static void resolve_inline(const struct options *opt, struct point *p)
 		choose(&p->inline_size, &opt->inline_size, 0, "default for bw");
 }
 
+static int append(const struct options *opt, struct plan *plan)
+{
+	struct point *grown = realloc(plan->points, (plan->count + 1) * sizeof(*grown));
+
+	if (!grown)
+		return fail(FAIL_SETUP, ENOMEM, "out of memory for the plan");
+	plan->points = grown;
+	return plan_resolve(opt, &plan->points[plan->count++]);
+}
+
 /* One operation and one test out of the lists, as if they alone had been given. */
 static int add_point(const struct options *opt, struct plan *plan, const char *op, const char *test)
 {
 	struct options one = *opt;
-	struct point *grown;
 
 	one.op.text = op;
 	for (size_t i = 0; i < option_row_count; i++)
 		if (option_value(&one, &option_rows[i]) == &one.test &&
 		    option_parse_value(&option_rows[i], test, &one.test.num))
 			return -EINVAL;
-	grown = realloc(plan->points, (plan->count + 1) * sizeof(*grown));
-	if (!grown)
-		return fail(FAIL_SETUP, ENOMEM, "out of memory for the plan");
-	plan->points = grown;
-	return plan_resolve(&one, &plan->points[plan->count++]);
+	return append(&one, plan);
 }
 
 static int add_tests(const struct options *opt, struct plan *plan, const char *op)
@@ -171,12 +177,75 @@ static int add_tests(const struct options *opt, struct plan *plan, const char *o
 	return rc;
 }
 
+#define OVERVIEW_NS 500000000ULL
+#define OVERVIEW_WARMUP_NS 100000000ULL
+
+/* What the overview measures of each operation; sizes that the operation cannot have drop out. */
+static const struct {
+	uint64_t test, size;
+} overview[] = {
+	{ TEST_LAT, 8 }, { TEST_BW, 64 }, { TEST_BW, 65536 },
+};
+
+static void overview_value(struct option_value *v, uint64_t num)
+{
+	if (v->given)
+		return;
+	v->given = true;
+	v->num = num;
+}
+
+/* What is meant for the bandwidths of an overview does not concern its latencies. */
+static void drop_for_lat(struct options *one, const struct options *defaults)
+{
+	one->qps = defaults->qps;
+	one->batch = defaults->batch;
+	one->signal = defaults->signal;
+	one->stamp = defaults->stamp;
+	one->bidirectional = defaults->bidirectional;
+	if (one->direction.num == DIRECTION_BOTH)
+		one->direction = defaults->direction;
+}
+
+static int add_overview(const struct options *opt, struct plan *plan, const struct op *op)
+{
+	uint64_t before = 0;
+	struct options defaults;
+	int rc = options_default(&defaults);
+
+	for (size_t i = 0; i < sizeof(overview) / sizeof(overview[0]) && !rc; i++) {
+		struct options one = *opt;
+		uint64_t size = clamp(opt->size.given ? opt->size.num : overview[i].size,
+				      op->min_size, op->max_size);
+
+		if (overview[i].test == TEST_BW && size == before)
+			continue;
+		before = overview[i].test == TEST_BW ? size : 0;
+		one.op.text = op->name;
+		one.test.num = overview[i].test;
+		one.size = (struct option_value){ .given = true, .num = size };
+		if (overview[i].test == TEST_LAT)
+			drop_for_lat(&one, &defaults);
+		if (!one.iters.given) {
+			overview_value(&one.duration, OVERVIEW_NS);
+			overview_value(&one.warmup, OVERVIEW_WARMUP_NS);
+		}
+		rc = append(&one, plan);
+	}
+	return rc;
+}
+
 int plan_make(const struct options *opt, struct plan *plan)
 {
 	char op[32];
 	int rc = 0;
 
-	*plan = (struct plan){ 0 };
+	*plan = (struct plan){ .overview = !opt->op.given && !opt->test.given };
+	if (plan->overview) {
+		for (size_t i = 0; i < op_count && !rc; i++)
+			rc = add_overview(opt, plan, &ops[i]);
+		return rc;
+	}
 	if (!strcasecmp(opt->op.text, "all")) {
 		for (size_t i = 0; i < op_count && !rc; i++)
 			rc = add_tests(opt, plan, ops[i].name);
@@ -249,13 +318,23 @@ static void fit_outstanding(struct point *p, const struct caps *ours, const stru
 	uint64_t got = out ? plan_outstanding(p, ours, theirs) : plan_outstanding(p, theirs, ours);
 
 	if (!op_has(point_op(p), TRAIT_READS)) {
-		set(&p->outs, 0, "the operation reads nothing");
+		set(&p->outs, 0, asked ? "given, but the operation reads nothing" :
+					 "the operation reads nothing");
 		return;
 	}
 	p->outs.value = got;
 	if (asked > got)
 		snprintf(p->outs.why, sizeof(p->outs.why), "%" PRIu64 " -> %" PRIu64
 			 ", what both devices allow", asked, got);
+}
+
+bool plan_supports(const struct point *p, const struct caps *caps)
+{
+	const struct op *op = point_op(p);
+
+	if (op->flow == FLOW_COUNTER && !caps->atomics)
+		return false;
+	return !op_has(op, TRAIT_READS) || (caps->max_rd_init && caps->max_rd_res);
 }
 
 int plan_check_limits(const struct point *p, const struct caps *caps, const char *whose)

@@ -11,11 +11,14 @@
 struct plan {
 	struct point *points;
 	size_t count;
+	bool overview; /* of every operation: points that a device does not support are left out */
 };
 
 /*
  * Every operation asked for with every test asked for, each resolved by plan_resolve(). An
- * operation list of "all" is every operation. 0, or -errno told; plan_free() in either case.
+ * operation list of "all" is every operation. With neither --op nor --test it is the overview:
+ * for each operation a latency at 8 B, a message rate at 64 B and a bandwidth at 64 KiB, half a
+ * second each. 0, or -errno told; plan_free() in either case.
  */
 int plan_make(const struct options *opt, struct plan *plan);
 void plan_free(struct plan *plan);
@@ -39,6 +42,9 @@ int plan_fit(const struct options *opt, struct point *p, const struct caps *ours
  */
 uint32_t plan_outstanding(const struct point *p, const struct caps *initiator,
 			  const struct caps *responder);
+
+/* Whether the device can do the operation at all; false where plan_fit would refuse it for that. */
+bool plan_supports(const struct point *p, const struct caps *caps);
 
 /* The part of plan_fit that a server checks for itself, on what the client sent. */
 int plan_check_limits(const struct point *p, const struct caps *caps, const char *whose);

@@ -29,6 +29,13 @@ struct rule {
 	const char *sentence;
 };
 
+static bool two_directions(const struct options *opt, const struct point *p)
+{
+	(void)p;
+	return opt && opt->bidirectional.given && opt->direction.given &&
+	       opt->direction.num != DIRECTION_BOTH;
+}
+
 static bool iters_and_duration(const struct options *opt, const struct point *p)
 {
 	(void)p;
@@ -125,10 +132,13 @@ static bool size_below_op(const struct options *opt, const struct point *p)
 }
 
 #define AT(field) offsetof(struct point, field)
+#define NO_VALUE SIZE_MAX /* the first name says all */
 
 static const struct rule rules[] = {
 	{ iters_and_duration, "iters", "duration", AT(iters), AT(duration),
 	  "one of them ends the run; give one" },
+	{ two_directions, "direction", "bidirectional", NO_VALUE, 0,
+	  "-b means both; give one of them" },
 	{ signal_beyond_depth, "signal", "tx-depth", AT(signal), AT(depth),
 	  "the queue would be full before any request asks for a completion; "
 	  "lower --signal or raise --tx-depth" },
@@ -149,7 +159,7 @@ static const struct rule rules[] = {
 	  "atomics are 8 bytes long; drop --size or use --size 8" },
 	{ signal_of_completions, "signal", "test lat", AT(signal), 0,
 	  "this operation's completion is its answer; drop --signal or use --test bw" },
-	{ both_in_lat, "direction both", "test lat", AT(direction), 0,
+	{ both_in_lat, "direction both", "test lat", NO_VALUE, 0,
 	  "a latency test has one side that begins; use --direction out or in" },
 	{ qps_in_lat, "qp", "test lat", AT(qps), 0,
 	  "a latency test has one operation in flight; drop --qp or use --test bw" },
@@ -166,7 +176,7 @@ static uint64_t value_at(const struct point *p, size_t offset)
 
 static int tell(const struct rule *r, const struct point *p)
 {
-	uint64_t first = value_at(p, r->first_at);
+	uint64_t first = r->first_at == NO_VALUE ? 0 : value_at(p, r->first_at);
 
 	if (!r->second)
 		return fail(FAIL_USAGE, EINVAL, "--%s %" PRIu64 ": %s", r->first, first,
@@ -174,7 +184,7 @@ static int tell(const struct rule *r, const struct point *p)
 	if (!strcmp(r->second, "op"))
 		return fail(FAIL_USAGE, EINVAL, "--%s %" PRIu64 " with --op %s: %s", r->first,
 			    first, point_op(p)->name, r->sentence);
-	if (strchr(r->first, ' '))
+	if (r->first_at == NO_VALUE)
 		return fail(FAIL_USAGE, EINVAL, "--%s with --%s: %s", r->first, r->second,
 			    r->sentence);
 	if (!r->second_at)

@@ -16,10 +16,12 @@ bool result_sends(const struct result *r, int side)
 const struct measure *result_truth(const struct result *r, int sender)
 {
 	const struct measure *other = r->side[!sender].measure;
+	const struct measure *own = result_timed(r, sender);
 
-	if (r->point.test.value == TEST_BW && point_op(&r->point)->receives && other)
-		return other;
-	return result_timed(r, sender);
+	if (r->point.test.value != TEST_BW || !point_op(&r->point)->receives)
+		return own;
+	/* Of a side that also receives, the one count is that of what came to it. */
+	return other || (own && own->receiver) ? other : own;
 }
 
 const struct measure *result_timed(const struct result *r, int sender)

@@ -24,7 +24,9 @@ struct result {
 	} side[SIDES];
 	double clock_drift_ppm; /* of the client's clock over the session */
 	int64_t clock_offset_ns; /* what the server's clock is ahead of the client's */
-	unsigned int row;       /* how many of this session came before */
+	unsigned int row, rows; /* how many of this session came before, and how many there are */
+	bool overview;          /* it is part of one */
+	bool ends_line;         /* of an overview: the operation's last row */
 	bool interrupted;
 };
 

@@ -11,8 +11,8 @@
 #include "report/bars.h"
 #include "report/columns.h"
 
-#define LABEL 11
-#define CELL 43 /* a side's column of the header */
+#define LABEL 13
+#define CELL 42 /* a side's column of the header */
 
 bool text_utf8(void)
 {
@@ -37,7 +37,7 @@ static void describe_device(const struct device_facts *d, char *name, char *gid,
 		snprintf(gid, size, "%u %s %s", d->gid_index, d->gid, gid_kind_name(d->gid_kind));
 }
 
-static void print_sides(FILE *out, const struct result *r)
+void text_sides(FILE *out, const struct result *r)
 {
 	const struct side *c = &r->side[SIDE_CLIENT], *s = &r->side[SIDE_SERVER];
 	char text[4][160];
@@ -72,10 +72,20 @@ static void print_value(const struct option_row *row, const struct setting *s, c
 		snprintf(out, size, "%" PRIu64, s->value);
 }
 
-/* What is measured by a count has a warm-up in messages and no duration, and the reverse. */
+/* Settings that mean nothing for the operation, the test, or a run of that kind. */
 static bool is_beside_the_point(const struct point *p, const struct setting *s)
 {
-	return point_counts(p) ? s == &p->duration : s == &p->iters;
+	const struct op *op = point_op(p);
+
+	if (s == &p->op || s == &p->test)
+		return true; /* they are in the title */
+	if (s == &p->iters || s == &p->duration)
+		return point_counts(p) == (s == &p->duration);
+	return (s == &p->outs && !op_has(op, TRAIT_READS) && strncmp(s->why, "given", 5)) ||
+	       (s == &p->atomic_target && op->flow != FLOW_COUNTER) ||
+	       (s == &p->rx_depth && !op->receives) ||
+	       (s == &p->inline_size && !op_has(op, TRAIT_INLINES)) ||
+	       (s == &p->stamp && p->test.value == TEST_LAT);
 }
 
 static void describe_setting(const struct point *p, const struct option_row *row,
@@ -90,7 +100,7 @@ static void describe_setting(const struct point *p, const struct option_row *row
 		 s->why[0] ? ")" : "");
 }
 
-/* Two settings a line. The operation and the test are in the title already. */
+/* Two settings a line. */
 static void print_settings(FILE *out, const struct point *p)
 {
 	bool left = true;
@@ -100,11 +110,11 @@ static void print_settings(FILE *out, const struct point *p)
 		const struct setting *s = point_setting_const(p, row);
 		char text[120];
 
-		if (!s || s == &p->op || s == &p->test || is_beside_the_point(p, s))
+		if (!s || is_beside_the_point(p, s))
 			continue;
 		describe_setting(p, row, s, text, sizeof(text));
 		if (left)
-			fprintf(out, "%-*s %-35.35s ", LABEL, row->name, text);
+			fprintf(out, "%-*s %-34.34s ", LABEL, row->name, text);
 		else
 			fprintf(out, "%-13s %.38s\n", row->name, text);
 		left = !left;
@@ -130,6 +140,15 @@ static void print_inline(FILE *out, const struct result *r)
 	print_pair(out, "inlines", text[0], text[1]);
 }
 
+static void print_ends(FILE *out, const struct result *r)
+{
+	if (!strcmp(r->side[0].device.gid, r->side[1].device.gid) &&
+	    !strcmp(r->side[0].host.hostname, r->side[1].host.hostname))
+		fputs("loopback: both ends are the same device, the wire is not used\n", out);
+	fputc('\n', out);
+	text_sides(out, r);
+}
+
 void text_header(FILE *out, const struct result *r)
 {
 	const struct op *op = point_op(&r->point);
@@ -143,17 +162,11 @@ void text_header(FILE *out, const struct result *r)
 		lat ? "latency" : "bandwidth", directions[r->point.direction.value]);
 	if (lat)
 		fprintf(out, "latency is %s\n", op->latency_is);
-	if (r->row) {
-		/* The ends are those of the row before. */
-		print_settings(out, &r->point);
-		return;
-	}
-	if (!strcmp(r->side[0].device.gid, r->side[1].device.gid) &&
-	    !strcmp(r->side[0].host.hostname, r->side[1].host.hostname))
-		fputs("loopback: both ends are the same device, the wire is not used\n", out);
-	fputc('\n', out);
-	print_sides(out, r);
-	print_inline(out, r);
+	/* The ends are those of the row before. */
+	if (!r->row)
+		print_ends(out, r);
+	if (op_has(op, TRAIT_INLINES))
+		print_inline(out, r);
 	fputc('\n', out);
 	print_settings(out, &r->point);
 	fprintf(out, "%-*s %016" PRIx64 "\n", LABEL, "config id", point_config_id(&r->point));
@@ -247,8 +260,8 @@ static void print_clock(FILE *out, const struct result *r)
 		fprintf(out, "clock %s: %s, a read takes %u ns, resolution %u ns", names[i],
 			m->clock, m->clock_read_ns, m->clock_resolution_ns);
 		if (i == SIDE_CLIENT && r->clock_drift_ppm > 100)
-			fprintf(out, "; it drifted by %.0f ppm: see the kernel's clocksource",
-				r->clock_drift_ppm);
+			fprintf(out, "\nclock client: it drifted by %.0f ppm: see the kernel's "
+				"clocksource", r->clock_drift_ppm);
 		fputc('\n', out);
 	}
 }
@@ -323,6 +336,21 @@ static void print_bw(FILE *out, const struct result *r)
 		print_sum(out, r);
 }
 
+#define TOO_FEW 100 /* completions */
+
+/* What the numbers may hide. */
+static void print_warnings(FILE *out, const struct result *r, const struct measure *truth)
+{
+	const struct point *p = &r->point;
+
+	if (truth->window.count < TOO_FEW)
+		fprintf(out, "warning: %" PRIu64 " messages in the window are too few for a "
+			"verdict; raise --iters or --duration\n", truth->window.count);
+	if (p->test.value == TEST_BW && point_counts(p) && p->iters.value <= p->depth.value)
+		fprintf(out, "warning: the queue holds all %" PRIu64 " messages at once, so that "
+			"their rate is that of a burst; raise --iters\n", p->iters.value);
+}
+
 static void print_missed(FILE *out, const struct result *r)
 {
 	for (int side = 0; side < SIDES; side++)
@@ -337,6 +365,8 @@ void text_result(FILE *out, const struct result *r, bool utf8)
 	const struct measure *timed = result_timed(r, sender), *truth = result_truth(r, sender);
 	bool lat = r->point.test.value == TEST_LAT;
 
+	if (r->point.direction.value == DIRECTION_BOTH && (!truth || !truth->opened))
+		truth = result_truth(r, SIDE_SERVER);
 	fputc('\n', out);
 	if (!truth || !truth->opened) {
 		fputs("nothing was measured: the run ended before its window opened\n", out);
@@ -352,6 +382,7 @@ void text_result(FILE *out, const struct result *r, bool utf8)
 	fputc('\n', out);
 	if (r->interrupted)
 		fputs("interrupted: the window was closed early\n", out);
+	print_warnings(out, r, truth);
 	print_missed(out, r);
 	print_count(out, "client", r->side[SIDE_CLIENT].measure);
 	print_count(out, "server", r->side[SIDE_SERVER].measure);

@@ -14,6 +14,9 @@ bool text_utf8(void);
 /* What is run, on what, and why so. */
 void text_header(FILE *out, const struct result *r);
 
+/* The two ends alone: host, device, GID, with reasons. */
+void text_sides(FILE *out, const struct result *r);
+
 /* The table of the test, and for a latency test its histogram; nothing when there is nothing. */
 void text_result(FILE *out, const struct result *r, bool utf8);
 

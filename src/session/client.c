@@ -47,6 +47,7 @@ static int take_greeting(struct session *s)
 	if (strcmp(m.auth, "none"))
 		return fail(FAIL_SETUP, EACCES, "the server %s wants authentication '%s', which "
 			    "this version does not have", s->peer, m.auth);
+	s->met = !m.busy;
 	return m.busy ? -EBUSY : 0;
 }
 
@@ -72,12 +73,11 @@ static int greet(struct session *s)
 }
 
 /* A busy server is tried again until the deadline, as one that does not listen yet. */
-static int connect_session(struct client *c, const struct options *opt, struct watch *watch)
+int session_connect(struct session *s, const struct options *opt, struct watch *watch)
 {
 	uint64_t deadline = watch_now() + opt->connect_timeout.num;
 
 	for (;;) {
-		struct session *s = &c->session;
 		int rc = net_connect(opt, watch, deadline);
 
 		if (rc < 0)
@@ -217,7 +217,8 @@ static int measure_row(struct client *c, struct row *r, struct phases_end *end,
 	}
 	clock_refine(&c->session.clock);
 	result->clock_drift_ppm = c->session.clock.drift_ppm;
-	if (r->measure->opened)
+	/* A side that is only reached has no window of its own. */
+	if (!rc || r->measure->opened)
 		c->reporter->row(c->reporter->out, result);
 	if (!rc && end->peer_interrupted)
 		rc = fail(FAIL_RUN, EINTR, "the server %s was interrupted; the result is partial",
@@ -253,16 +254,29 @@ static int run_row(struct client *c, const struct point *p)
 	return rc;
 }
 
+static bool left_out(const struct client *c, const struct plan *plan, const struct point *p)
+{
+	return plan->overview && !(plan_supports(p, &c->session.device.facts.caps) &&
+				   plan_supports(p, &c->session.peer_device.caps));
+}
+
 static int run_plan(struct client *c, struct plan *plan)
 {
 	struct session *s = &c->session;
 	int rc = 0;
 
+	c->result.overview = plan->overview;
+	for (size_t i = 0; i < plan->count; i++)
+		c->result.rows += !left_out(c, plan, &plan->points[i]);
 	for (size_t i = 0; i < plan->count && !rc; i++) {
-		rc = plan_fit(s->opt, &plan->points[i], &s->device.facts.caps,
-			      &s->peer_device.caps);
+		struct point *p = &plan->points[i];
+
+		if (left_out(c, plan, p))
+			continue;
+		c->result.ends_line = i + 1 == plan->count || p[1].op.value != p->op.value;
+		rc = plan_fit(s->opt, p, &s->device.facts.caps, &s->peer_device.caps);
 		if (!rc)
-			rc = run_row(c, &plan->points[i]);
+			rc = run_row(c, p);
 	}
 	return rc;
 }
@@ -270,7 +284,7 @@ static int run_plan(struct client *c, struct plan *plan)
 static int run_session(struct client *c, const struct options *opt, struct watch *watch,
 		       struct plan *plan)
 {
-	int rc = connect_session(c, opt, watch);
+	int rc = session_connect(&c->session, opt, watch);
 
 	if (!rc)
 		rc = exchange_facts(&c->session);

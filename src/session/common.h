@@ -12,6 +12,12 @@ int session_open(struct session *s, const struct options *opt, struct watch *wat
 		 int fd);
 void session_close(struct session *s);
 
+/*
+ * A client's session with opt's host, as far as HELLO. 0, -EINTR for a signal, or -errno told; s
+ * is to be given to session_close().
+ */
+int session_connect(struct session *s, const struct options *opt, struct watch *watch);
+
 /* Sends this side's facts; the client's request for a device of the server's is in them. */
 int session_send_facts(struct session *s);
 

@@ -25,21 +25,21 @@ int dialog_greet(struct channel *c, bool busy)
 	return rc;
 }
 
+/* Before the peer has shown that it is rdmeter, failing to talk is a matter of set-up. */
+static enum fail_class class_of(const struct session *s)
+{
+	return s->met ? FAIL_RUN : FAIL_SETUP;
+}
+
 int dialog_send(struct session *s, json_t *message)
 {
 	int rc = message ? channel_send(&s->channel, message) : -ENOMEM;
 
 	if (rc)
-		rc = fail(FAIL_RUN, -rc, "sending %s to the %s %s: %s; see what it says",
+		rc = fail(class_of(s), -rc, "sending %s to the %s %s: %s; see what it says",
 			  message_type(message), s->peer_is, s->peer, strerror(-rc));
 	json_decref(message);
 	return rc;
-}
-
-/* Before the session stands, failing to talk is a matter of set-up. */
-static enum fail_class class_of(const struct session *s)
-{
-	return s->peer_device.name[0] ? FAIL_RUN : FAIL_SETUP;
 }
 
 int dialog_told_gone(struct session *s, const char *step)

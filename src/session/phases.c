@@ -314,9 +314,12 @@ static int take_events(struct phases *p)
 
 static int take_signal(struct phases *p)
 {
-	if (p->s->watch->signals > 1)
-		return fail(FAIL_RUN, EINTR, "interrupted twice: the run is given up during %s",
-			    phase_name(p));
+	if (p->s->watch->signals > 1) {
+		note("interrupted twice: the run is given up during %s", phase_name(p));
+		return -EINTR;
+	}
+	if (p->end->interrupted)
+		return 0;
 	p->end->interrupted = true;
 	/* The client leads, so a server that is interrupted asks it to come to an end. */
 	return p->s->client ? 0 : say(p, "INTERRUPT");

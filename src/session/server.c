@@ -14,6 +14,7 @@
 #include "control/messages.h"
 #include "plan/plan.h"
 #include "session/common.h"
+#include "session/devices.h"
 #include "session/dialog.h"
 #include "session/net.h"
 
@@ -43,6 +44,7 @@ static int take_hello(struct session *s)
 		rc = fail(FAIL_SETUP, EPROTO, "the client %s speaks protocol %u.%u (rdmeter %s), "
 			  "this side %d.%d (%s): upgrade the older one", s->peer, m.major, m.minor,
 			  m.version, PROTOCOL_MAJOR, PROTOCOL_MINOR, PACKAGE_VERSION);
+	s->met = !rc;
 	return rc;
 }
 
@@ -82,16 +84,13 @@ static int check_gids(const struct session *s)
 		    gid_kind_name(ours->gid_kind));
 }
 
-static int exchange_facts(struct session *s)
+/* Releases json, the client's FACTS. */
+static int exchange_facts(struct session *s, json_t *json)
 {
 	struct message_facts m;
 	const char *key;
-	json_t *json;
-	int rc = dialog_expect(s, "FACTS", &json);
+	int rc = message_get_facts(json, &m, &key);
 
-	if (rc)
-		return rc;
-	rc = message_get_facts(json, &m, &key);
 	if (rc)
 		rc = dialog_told_bad(s, json, key);
 	json_decref(json);
@@ -206,14 +205,17 @@ static int serve_points(struct session *s, bool *stuck)
 static int serve_one(const struct options *opt, struct watch *watch, int fd)
 {
 	struct session s;
+	json_t *facts = NULL;
 	bool stuck = false;
 	int rc = session_open(&s, opt, watch, false, fd);
 
 	if (!rc)
 		rc = take_hello(&s);
 	if (!rc)
-		rc = exchange_facts(&s);
-	if (!rc)
+		rc = devices_answer(&s, &facts);
+	if (!rc && facts)
+		rc = exchange_facts(&s, facts);
+	if (!rc && facts)
 		rc = serve_points(&s, &stuck);
 	/* A client that looks and leaves, as a port scan does, is no failure of anything. */
 	if (stuck) {

@@ -20,6 +20,7 @@ struct session {
 	struct watch *watch;
 	struct channel channel;
 	bool client;
+	bool met; /* the peer has shown that it is rdmeter */
 	const char *peer_is; /* "server" or "client": what the other side is */
 	char peer[80];       /* its address, as text */
 	struct sockaddr_storage local; /* of the control connection */

@@ -15,6 +15,7 @@
 #include "base/fail.h"
 #include "session/dialog.h"
 
+#define SAME_BLOW_NS 500000000
 #define TURN_AWAY_NS 100000000 /* a client that does not read gets no more than this */
 
 int watch_open(struct watch *w)
@@ -55,6 +56,10 @@ static void read_signals(struct watch *w)
 	while (read(w->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (!w->signal)
 			w->signal = (int)info.ssi_signo;
+		/* timeout(1) and shells signal the process and its group: that is one interrupt. */
+		if (w->signals && watch_now() - w->signal_at < SAME_BLOW_NS)
+			continue;
+		w->signal_at = watch_now();
 		w->signals++;
 	}
 }

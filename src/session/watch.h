@@ -26,7 +26,8 @@ struct watch {
 	struct channel *channel; /* NULL: none yet */
 	int signal_fd, listen_fd, lane_fd, async_fd; /* -1: none */
 	int signal;              /* SIGINT or SIGTERM once one has come, else 0 */
-	unsigned int signals;    /* how many have */
+	unsigned int signals;    /* how many have, those of one blow counted once */
+	uint64_t signal_at;      /* when the last one counted came */
 	bool peer_gone;
 	int error; /* of the channel, when peer_gone */
 };

@@ -36,6 +36,16 @@ static inline const char *gid_kind_name(uint32_t kind)
 	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "unknown";
 }
 
+/* A port's state as InfiniBand numbers and names it. */
+static inline const char *port_state_name(uint32_t state)
+{
+	static const char *const names[] = {
+		"in no state", "DOWN", "INIT", "ARMED", "ACTIVE", "ACTIVE_DEFER",
+	};
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
+}
+
 struct device_facts {
 	char name[64];
 	char netdev[16];  /* of the GID; empty where there is none */

@@ -78,17 +78,6 @@ void candidates_put(struct candidates *c, const struct ibv_context *keep)
 	*c = (struct candidates){ 0 };
 }
 
-static const char *state_name(enum ibv_port_state state)
-{
-	static const char *const names[] = {
-		[IBV_PORT_NOP] = "in no state", [IBV_PORT_DOWN] = "DOWN", [IBV_PORT_INIT] = "INIT",
-		[IBV_PORT_ARMED] = "ARMED", [IBV_PORT_ACTIVE] = "ACTIVE",
-		[IBV_PORT_ACTIVE_DEFER] = "ACTIVE_DEFER",
-	};
-
-	return (size_t)state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
-}
-
 /* "rxe0 port 1 ACTIVE 10.0.0.1, ..." */
 static void describe(const struct candidates *c, char *out, size_t size)
 {
@@ -104,7 +93,7 @@ static void describe(const struct candidates *c, char *out, size_t size)
 				break;
 			}
 		snprintf(out + used, size - used, "%s%s port %u %s %s", i ? ", " : "", k->name,
-			 k->port, state_name(k->state), gid);
+			 k->port, port_state_name(k->state), gid);
 	}
 }
 
@@ -192,7 +181,7 @@ static int told_unusable(const struct candidates *c, const struct device_request
 			continue;
 		return fail(FAIL_SETUP, ENETDOWN,
 			    "port %u of %s is %s: bring its link up, or choose another; there are: "
-			    "%s", k->port, name, state_name(k->state), list);
+			    "%s", k->port, name, port_state_name(k->state), list);
 	}
 	return fail(FAIL_SETUP, ENODEV, "%s '%s'%s: no such device or port; there are: %s", option,
 		    name, r->name && r->asked ? " (not allowed by the server's --ib-dev)" : "",
@@ -205,9 +194,7 @@ static int told_none(const struct candidates *c, const struct device_request *r)
 
 	describe(c, list, sizeof(list));
 	if (!c->count)
-		return fail(FAIL_SETUP, ENODEV,
-			    "no RDMA device: none is known to libibverbs; load the driver (for "
-			    "software: modprobe rdma_rxe; rdma link add rxe0 type rxe netdev DEV)");
+		return fail(FAIL_SETUP, ENODEV, CHOOSE_NO_DEVICE);
 	return fail(FAIL_SETUP, ENODEV, "no RDMA device could be chosen: name one with %s; there "
 		    "are: %s", r->peer ? "--peer-dev" : "--ib-dev", list);
 }

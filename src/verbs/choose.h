@@ -7,6 +7,11 @@
 
 #define CHOOSE_GIDS 64 /* entries kept of a port's table */
 
+/* What to say where there is no device at all. */
+#define CHOOSE_NO_DEVICE                                                                   \
+	"no RDMA device: none is known to libibverbs; load the driver (for software: modprobe " \
+	"rdma_rxe; rdma link add rxe0 type rxe netdev DEV)"
+
 /* One port of one device of this host. */
 struct candidate {
 	struct ibv_context *context; /* opened; the list owns it */

@@ -109,12 +109,14 @@ static bool slot_differs(const struct buffer *b, uint32_t slot, bool written, in
 	uint64_t flip = written ? 0 : UINT64_MAX;
 	int last = written ? marker : 0;
 
-	for (size_t i = 0; i < b->size; i++) {
+	for (size_t i = 0; i < b->stride; i++) {
 		uint64_t word = pattern_word(slot, i / 8) ^ flip;
 		unsigned char want = ((unsigned char *)&word)[i % 8];
 
 		if (i == b->size - 1 && last >= 0)
 			want = (unsigned char)last;
+		else if (i >= b->size)
+			want = 0; /* nothing is ever put between slots */
 		if (at[i] == want)
 			continue;
 		*fault = (struct buffer_fault){

@@ -150,7 +150,7 @@ has_device() {
 		-m 1500 h|--mtu '1500': not one of 256, 512, 1024, 2048, 4096
 		-p 65536|--port '65536': out of range; from 0 to 65535
 		--test foo h|--test 'foo': not one of lat, bw
-		--op foo h|--op 'foo': no such operation; there are write, send
+		--op foo h|--op 'foo': no such operation; there are send, send_imm, write, write_imm, read, cas, fadd
 		--once=1|--once takes no value
 		a b|'b': one host only
 		-t 64 -Q 100 h|--signal 100 with --tx-depth 64

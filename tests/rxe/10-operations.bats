@@ -19,20 +19,42 @@ consistent() {
 		"$(column messages)" 1
 }
 
-every_size() {
-	local size
-	for size in 1 7 64 4095 4096 4097 64K 1M; do
-		measured --op "$1" --test "$2" -s $size -n 40 --warmup 8
-		balanced
-		[ "$(count client posted)" -eq 48 ]
-		[[ $output != *corrupt* ]]
-	done
+SIZES='1 7 64 4095 4096 4097 64K 1M'
+
+# one OPERATION TEST SIZE ITERATIONS WARMUP: a run whose counts and data are checked.
+one() {
+	measured --op "$1" --test "$2" -s "$3" -n "$4" --warmup "$5"
+	balanced
+	[ "$(count client posted)" -eq $(($4 + $5)) ]
+	[[ $output != *corrupt* ]]
 }
 
-@test "write lat at sizes around the MTU and beyond" { every_size write lat; }
-@test "write bw at sizes around the MTU and beyond" { every_size write bw; }
+every_size() {
+	local size
+	for size in $SIZES; do
+		one "$1" "$2" $size 24 4
+	done
+	one "$1" "$2" 8M 3 1
+}
+
 @test "send lat at sizes around the MTU and beyond" { every_size send lat; }
 @test "send bw at sizes around the MTU and beyond" { every_size send bw; }
+@test "send_imm lat at sizes around the MTU and beyond" { every_size send_imm lat; }
+@test "send_imm bw at sizes around the MTU and beyond" { every_size send_imm bw; }
+@test "write lat at sizes around the MTU and beyond" { every_size write lat; }
+@test "write bw at sizes around the MTU and beyond" { every_size write bw; }
+@test "write_imm lat at sizes around the MTU and beyond" { every_size write_imm lat; }
+@test "write_imm bw at sizes around the MTU and beyond" { every_size write_imm bw; }
+@test "read lat at sizes around the MTU and beyond" { every_size read lat; }
+@test "read bw at sizes around the MTU and beyond" { every_size read bw; }
+
+@test "cas and fadd, lat and bw: the counters are what they have to be" {
+	for op in cas fadd; do
+		for t in lat bw; do
+			one $op $t 8 300 20
+		done
+	done
+}
 
 timed() {
 	measured --op "$1" --test "$2" -s 64 -D 0.5 --warmup 0.1
@@ -71,12 +93,12 @@ timed() {
 
 # A byte is changed after the buffers were filled: at the beginning, in the middle and at the end.
 @test "a planted wrong byte is found, wherever it is" {
-	for op in write send; do
+	for op in write send write_imm; do
 		for at in 0 101 191; do
 			LD_PRELOAD=$CORRUPT CORRUPT_AT=$at measure --op $op --test bw -s 64 -n 3 --warmup 0
 			echo "$output"
 			[ "$status" -eq 4 ]
-			[[ $output == *"corrupt data: 1 of 64 slots"*"slot $((at / 64)): byte $((at % 64)) "* ]]
+			[[ $output == *"corrupt data: 1 of 64 slots at rxe1"*"slot $((at / 64)): byte $((at % 64)) "* ]]
 		done
 	done
 }
@@ -92,6 +114,7 @@ timed() {
 }
 
 @test "depth 64 with signal 100 is refused by both names" {
+	refused 2 "--signal 100 with --tx-depth 64" --op write -t 64 -Q 100
 	refused 2 "--signal 100 with --tx-depth 64" -t 64 -Q 100
 }
 
@@ -161,7 +184,7 @@ timed() {
 }
 
 @test "defaults passed explicitly change nothing" {
-	measured --plan -s 64
+	measured --plan --op write -s 64
 	id=$(sed -n 's/^config id *//p' <<<"$output")
 	measured --plan -s 64 --op write --test bw --direction out -t 128 -r 256 -l 1 -Q 32 -I 0 \
 		--stamp 1 --align 4K --offset 0 -D 2 --warmup 0.5 -m 4096

@@ -67,13 +67,13 @@ teardown() {
 }
 
 @test "limits are refused by name, with both numbers" {
-	refused 3 "--size 8388609: this side's device allows 8388608 bytes in a message" -s 8388609
-	refused 3 "--tx-depth 40000: this side's device allows 32767 entries in a completion queue" -t 40000
+	refused 3 "--size 8388609: this side's device allows 8388608 bytes in a message" --op write -s 8388609
+	refused 3 "--tx-depth 40000: this side's device allows 32767 entries in a completion queue" --op write -t 40000
 	refused 3 "--inline 2000" -I 2000 -s 64
 }
 
 @test "too little locked memory is said to be the reason" {
-	run su -s /bin/bash nobody -c "ulimit -l 64; exec timeout 20 '$RDMETER' -p $PORT -s 1M -n 10 $SERVER_IP"
+	run su -s /bin/bash nobody -c "ulimit -l 64; exec timeout 20 '$RDMETER' -p $PORT --op write -s 1M -n 10 $SERVER_IP"
 	echo "$output"
 	[ "$status" -eq 3 ]
 	[[ $output == *"locked memory is 64 KiB"*"ulimit -l"* ]]

@@ -78,6 +78,16 @@ begin() {
 	CLIENT_PID=$!
 }
 
+# running: waits until the background client has begun to measure, and a moment more.
+running() {
+	local i
+	for i in $(seq 100); do
+		grep -q '^config id' "$BATS_TEST_TMPDIR/client.out" && break
+		sleep 0.05
+	done
+	sleep 0.6
+}
+
 # ended SECONDS: the background client's exit status, which has to come within that time.
 ended() {
 	local began=$SECONDS

@@ -32,7 +32,8 @@ struct kind {
 	void *sample;
 	json_t *(*encode)(const void *m);
 	int (*decode)(const json_t *json, void *m, const char **key);
-	void (*prepare)(void *m); /* of what is decoded into; may be NULL */
+	void (*prepare)(void *m); /* of what is decoded into; may be NULL... */
+	void (*settle)(void *m);  /* ...and then this makes it as the sample; with prepare */
 };
 
 #define KIND(name)                                                                       \
@@ -50,6 +51,7 @@ KIND(point)
 KIND(accept)
 KIND(endpoints)
 KIND(beat)
+KIND(sent)
 KIND(result)
 
 static json_t *encode_hello(const void *m)
@@ -72,14 +74,14 @@ static int decode_abort(const json_t *json, void *m, const char **key)
 	return message_get_abort(json, m, key);
 }
 
-static json_t *encode_sent(const void *m)
+static json_t *encode_ready(const void *m)
 {
-	return message_sent(*(const uint64_t *)m);
+	return message_ready(*(const uint64_t *)m);
 }
 
-static int decode_sent(const json_t *json, void *m, const char **key)
+static int decode_ready(const json_t *json, void *m, const char **key)
 {
-	return message_get_sent(json, m, key);
+	return message_get_ready(json, m, key);
 }
 
 static const uint32_t qpns[] = { 17, 0xffffff, 0 }, psns[] = { 1, 2, UINT32_MAX };
@@ -94,6 +96,40 @@ static void prepare_endpoints(void *at)
 	m->psn_out = psns_read;
 	memset(qpns_read, 0x55, sizeof(qpns_read));
 	memset(psns_read, 0x55, sizeof(psns_read));
+}
+
+/* The pointers differ, what they point to must not. */
+static void settle_endpoints(void *at)
+{
+	struct message_endpoints *m = at;
+
+	m->qpn_out = m->psn_out = NULL;
+	m->qpn = qpns;
+	m->psn = psns;
+	assert_memory_equal(qpns_read, qpns, sizeof(qpns));
+	assert_memory_equal(psns_read, psns, sizeof(psns));
+}
+
+static uint64_t totals[] = { 0, 0x8000000000000001, 7 };
+static uint64_t totals_read[COUNT_OF(totals) + 2];
+
+static void prepare_sent(void *at)
+{
+	struct message_sent *m = at;
+
+	m->count = COUNT_OF(totals_read);
+	m->total = totals_read;
+	memset(totals_read, 0x55, sizeof(totals_read));
+}
+
+static void settle_sent(void *at)
+{
+	struct message_sent *m = at;
+
+	assert_int_equal(m->count, COUNT_OF(totals));
+	assert_memory_equal(totals_read, totals, sizeof(totals));
+	assert_true(totals_read[COUNT_OF(totals)] == 0x5555555555555555);
+	m->total = totals;
 }
 
 static struct message_greeting hello;
@@ -111,20 +147,24 @@ static struct message_beat beat = {
 static struct message_abort sorry = {
 	.class = 4, .text = "completion error: \"12\"\n\xe2\x96\x88",
 };
-static uint64_t sent = 0x8000000000000001;
+static struct message_sent sent = {
+	.count = COUNT_OF(totals), .total = totals, .missed = 0xfedcba9876543210,
+};
+static uint64_t ready = (1ULL << 53) + 1;
 static struct measure *measured;
 
 static const struct kind kinds[] = {
-	{ "HELLO", sizeof(hello), &hello, encode_hello, decode_hello, NULL },
-	{ "FACTS", sizeof(facts), &facts, encode_facts, decode_facts, NULL },
-	{ "POINT", sizeof(point), &point, encode_point, decode_point, NULL },
-	{ "ACCEPT", sizeof(accepted), &accepted, encode_accept, decode_accept, NULL },
+	{ "HELLO", sizeof(hello), &hello, encode_hello, decode_hello, NULL, NULL },
+	{ "FACTS", sizeof(facts), &facts, encode_facts, decode_facts, NULL, NULL },
+	{ "POINT", sizeof(point), &point, encode_point, decode_point, NULL, NULL },
+	{ "ACCEPT", sizeof(accepted), &accepted, encode_accept, decode_accept, NULL, NULL },
 	{ "ENDPOINTS", sizeof(endpoints), &endpoints, encode_endpoints, decode_endpoints,
-	  prepare_endpoints },
-	{ "BEAT", sizeof(beat), &beat, encode_beat, decode_beat, NULL },
-	{ "ABORT", sizeof(sorry), &sorry, encode_abort, decode_abort, NULL },
-	{ "SENT", sizeof(sent), &sent, encode_sent, decode_sent, NULL },
-	{ "RESULT", sizeof(*measured), NULL, encode_result, decode_result, NULL },
+	  prepare_endpoints, settle_endpoints },
+	{ "BEAT", sizeof(beat), &beat, encode_beat, decode_beat, NULL, NULL },
+	{ "ABORT", sizeof(sorry), &sorry, encode_abort, decode_abort, NULL, NULL },
+	{ "SENT", sizeof(sent), &sent, encode_sent, decode_sent, prepare_sent, settle_sent },
+	{ "READY", sizeof(ready), &ready, encode_ready, decode_ready, NULL, NULL },
+	{ "RESULT", sizeof(*measured), NULL, encode_result, decode_result, NULL, NULL },
 };
 
 static const void *sample_of(const struct kind *k)
@@ -166,6 +206,9 @@ static void fill_facts(void)
 	d->caps.max_qp_wr = 2;
 	d->caps.max_sge = 3;
 	d->caps.max_cqe = 4;
+	d->caps.max_rd_init = 5;
+	d->caps.max_rd_res = 6;
+	d->caps.atomics = UINT32_MAX;
 	d->caps.active_mtu = 4096;
 	TEXT(facts.asked_device, "mlx5_0");
 	facts.asked_port = 2;
@@ -175,14 +218,16 @@ static void fill_facts(void)
 /* A whole point, without the reasons: they stay with the client. */
 static void fill_point(void)
 {
-	char name[] = "rdmeter", host[] = "h", op[] = "--op=send", size[] = "-s1M", n[] = "-n7";
-	char *argv[] = { name, host, op, size, n, NULL };
+	char name[] = "rdmeter", host[] = "h", op[] = "--op=read", size[] = "-s1M", n[] = "-n7";
+	char qps[] = "-q5", outs[] = "-o255", target[] = "--atomic-target=shared", both[] = "-b";
+	char *argv[] = { name, host, op, size, n, qps, outs, target, both, NULL };
 	struct options opt;
 
-	assert_int_equal(options_parse(&opt, 5, argv), 0);
+	assert_int_equal(options_parse(&opt, COUNT_OF(argv) - 1, argv), 0);
 	assert_int_equal(plan_resolve(&opt, &point.point), 0);
 	point.point.mtu.value = 1024;
 	point.plan_only = true;
+	point.takes = true;
 	for (size_t i = 0; i < option_row_count; i++) {
 		struct setting *s = point_setting(&point.point, &option_rows[i]);
 
@@ -227,15 +272,8 @@ static void there_and_back(void **state)
 		assert_string_equal(message_type(json), k->type);
 		if (k->decode(json, m, &key))
 			fail_msg("%s: '%s' was refused", k->type, key);
-		if (k->prepare) { /* the pointers differ, what they point to must not */
-			struct message_endpoints *e = m;
-
-			e->qpn_out = e->psn_out = NULL;
-			e->qpn = qpns;
-			e->psn = psns;
-			assert_memory_equal(qpns_read, qpns, sizeof(qpns));
-			assert_memory_equal(psns_read, psns, sizeof(psns));
-		}
+		if (k->settle)
+			k->settle(m);
 		if (memcmp(m, sample_of(k), k->size))
 			fail_msg("%s came back different", k->type);
 		free(m);
@@ -245,10 +283,10 @@ static void there_and_back(void **state)
 
 static void simple_messages(void **state)
 {
-	json_t *json = wire(message_simple("READY"));
+	json_t *json = wire(message_simple("WARM"));
 
 	(void)state;
-	assert_string_equal(message_type(json), "READY");
+	assert_string_equal(message_type(json), "WARM");
 	assert_int_equal(json_object_size(json), 1);
 	json_object_set_new(json, "type", json_integer(3));
 	assert_string_equal(message_type(json), "");
@@ -322,52 +360,6 @@ static void missing_and_wrong_keys_are_named(void **state)
 	}
 }
 
-static void integers(void **state)
-{
-	static const struct {
-		const char *json;
-		int rc;
-		uint64_t value;
-	} known[] = {
-		{ "0", 0, 0 },
-		{ "9007199254740992", 0, UINT64_C(1) << 53 },
-		{ "9007199254740993", 0, (UINT64_C(1) << 53) + 1 },
-		{ "\"0x0\"", 0, 0 },
-		{ "\"0x20000000000001\"", 0, (UINT64_C(1) << 53) + 1 },
-		{ "\"0xffffffffffffffff\"", 0, UINT64_MAX },
-		{ "\"0xFF\"", 0, 255 },
-		{ "-1", -EBADMSG, 0 },
-		{ "1.0", -EBADMSG, 0 },
-		{ "true", -EBADMSG, 0 },
-		{ "null", -EBADMSG, 0 },
-		{ "[1]", -EBADMSG, 0 },
-		{ "\"\"", -EBADMSG, 0 },
-		{ "\"16\"", -EBADMSG, 0 },
-		{ "\"0x\"", -EBADMSG, 0 },
-		{ "\"0xg\"", -EBADMSG, 0 },
-		{ "\"0x1 \"", -EBADMSG, 0 },
-		{ "\"0x 1\"", -EBADMSG, 0 },
-		{ "\"0x\\t1\"", -EBADMSG, 0 },
-		{ "\"0x-1\"", -EBADMSG, 0 },
-		{ "\"0x+1\"", -EBADMSG, 0 },
-		{ "\"0x0x1\"", -EBADMSG, 0 },
-		{ "\"0X1\"", -EBADMSG, 0 },
-		{ "\"-0x1\"", -EBADMSG, 0 },
-		{ "\"0x10000000000000000\"", -EBADMSG, 0 },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < COUNT_OF(known); i++) {
-		json_t *json = json_loads(known[i].json, JSON_DECODE_ANY, NULL);
-		uint64_t v = 0;
-		int rc = fields_get_u64(json, &v);
-
-		if (!json || rc != known[i].rc || (!rc && v != known[i].value))
-			fail_msg("%s: returned %d", known[i].json, rc);
-		json_decref(json);
-	}
-}
-
 static void large_integers_are_strings(void **state)
 {
 	json_t *at = fields_u64(UINT64_C(1) << 53), *beyond = fields_u64((UINT64_C(1) << 53) + 1);
@@ -412,6 +404,9 @@ static void out_of_range(void **state)
 		{ "FACTS", "device.numa_node", "4294967295" },
 		{ "FACTS", "caps.max_qp", "\"0x100000000\"" },
 		{ "FACTS", "caps.max_msg_sz", "-1" },
+		{ "FACTS", "caps.max_rd_init", "4294967296" },
+		{ "FACTS", "caps.max_rd_res", "null" },
+		{ "FACTS", "caps.atomics", "true" },
 		{ "POINT", "op", "\"nope\"" },
 		{ "POINT", "op", "0" },
 		{ "POINT", "test", "2" },
@@ -434,9 +429,16 @@ static void out_of_range(void **state)
 		{ "POINT", "inline", "65537" },
 		{ "POINT", "stamp", "1048577" },
 		{ "POINT", "iters", "140737488355329" },
-		{ "POINT", "qps", "0" },
-		{ "POINT", "qps", "2049" },
-		{ "POINT", "qps", "\"0x100000001\"" },
+		{ "POINT", "direction", "3" },
+		{ "POINT", "direction", "\"both\"" },
+		{ "POINT", "qp", "0" },
+		{ "POINT", "qp", "1025" },
+		{ "POINT", "qp", "\"0x100000001\"" },
+		{ "POINT", "outs", "256" },
+		{ "POINT", "outs", "-1" },
+		{ "POINT", "atomic-target", "2" },
+		{ "POINT", "sends", "1" },
+		{ "POINT", "takes", "\"yes\"" },
 		{ "ENDPOINTS", "qpn", "[1, 2]" },
 		{ "ENDPOINTS", "qpn", "[1, 2, 3, 4]" },
 		{ "ENDPOINTS", "qpn", "[1, -2, 3]" },
@@ -445,7 +447,19 @@ static void out_of_range(void **state)
 		{ "ENDPOINTS", "rkey", "4294967296" },
 		{ "BEAT", "posted", "-1" },
 		{ "BEAT", "phase", "null" },
-		{ "SENT", "total", "[]" },
+		{ "SENT", "totals", "3" },
+		{ "SENT", "totals", "{}" },
+		{ "SENT", "totals", "[1, 2, 3, 4, 5, 6]" },
+		{ "SENT", "totals", "[1, -2]" },
+		{ "SENT", "totals", "[1, null]" },
+		{ "SENT", "missed", "-1" },
+		{ "SENT", "missed", "[]" },
+		{ "READY", "clock_ns", "-1" },
+		{ "READY", "clock_ns", "1.5" },
+		{ "RESULT", "qp_least", "-1" },
+		{ "RESULT", "qp_most", "null" },
+		{ "RESULT", "missed", "true" },
+		{ "RESULT", "started_ns", "\"1\"" },
 		{ "RESULT", "divisor", "4294967296" },
 		{ "RESULT", "window.t0", "null" },
 		{ "RESULT", "cpu.host_cores", "\"1\"" },
@@ -465,6 +479,58 @@ static void out_of_range(void **state)
 		check_refused(k, json, key, NULL, known[i].value);
 		json_decref(json);
 	}
+}
+
+/* Whoever only takes has no totals; there is room for as many as there are queue pairs. */
+static void totals_by_queue_pair(void **state)
+{
+	struct message_sent none = { .missed = 5 }, got = { .count = 2, .total = totals_read };
+	json_t *json = wire(message_sent(&none));
+	const char *key = "?";
+
+	(void)state;
+	memset(totals_read, 0x55, sizeof(totals_read));
+	assert_int_equal(json_array_size(json_object_get(json, "totals")), 0);
+	assert_int_equal(message_get_sent(json, &got, &key), 0);
+	assert_int_equal(got.count, 0);
+	assert_int_equal(got.missed, 5);
+	json_decref(json);
+
+	json = wire(message_sent(&sent));
+	assert_string_equal(json_string_value(json_array_get(json_object_get(json, "totals"), 1)),
+			    "0x8000000000000001");
+	got.count = 2; /* one too few */
+	assert_int_equal(message_get_sent(json, &got, &key), -EBADMSG);
+	assert_string_equal(key, "totals");
+	assert_true(totals_read[2] == 0x5555555555555555);
+	got.count = 3;
+	assert_int_equal(message_get_sent(json, &got, &key), 0);
+	assert_int_equal(got.count, 3);
+	assert_memory_equal(totals_read, totals, sizeof(totals));
+	json_decref(json);
+}
+
+/* Each setting that came with several queue pairs and the other operations, as it travels. */
+static void point_on_the_wire(void **state)
+{
+	static const struct {
+		const char *key;
+		int value;
+	} known[] = {
+		{ "direction", 2 }, { "qp", 5 }, { "outs", 255 }, { "atomic-target", 1 },
+		{ "iters", 7 },	    { "signal", 1 }, { "tx-depth", 2 },
+	};
+	json_t *json = wire(encode_point(&point));
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(known); i++)
+		if (json_integer_value(json_object_get(json, known[i].key)) != known[i].value)
+			fail_msg("%s is not %d", known[i].key, known[i].value);
+	assert_string_equal(json_string_value(json_object_get(json, "op")), "read");
+	assert_true(json_is_true(json_object_get(json, "takes")));
+	assert_true(json_is_false(json_object_get(json, "sends")));
+	assert_null(json_object_get(json, "bidirectional")); /* it is the direction */
+	json_decref(json);
 }
 
 static void texts(void **state)
@@ -494,9 +560,10 @@ int main(void)
 		cmocka_unit_test(simple_messages),
 		cmocka_unit_test(unknown_keys_are_ignored),
 		cmocka_unit_test(missing_and_wrong_keys_are_named),
-		cmocka_unit_test(integers),
 		cmocka_unit_test(large_integers_are_strings),
 		cmocka_unit_test(out_of_range),
+		cmocka_unit_test(totals_by_queue_pair),
+		cmocka_unit_test(point_on_the_wire),
 		cmocka_unit_test(texts),
 	};
 

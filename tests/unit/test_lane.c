@@ -55,7 +55,7 @@ static void warm_needs_every_qp(void **state)
 	struct fixture *f = *state;
 	struct lane *l = &f->lane;
 
-	l->qps = 2;
+	use_qps(f, 2, 2);
 	lane_begin(l);
 	edge(f, 900 * MS, 10);
 	assert_int_equal(l->state, STATE_WARMING);
@@ -74,9 +74,81 @@ static void receiver_needs_an_arrival(void **state)
 	lane_begin(l);
 	edge(f, 900 * MS, 0);
 	assert_int_equal(l->state, STATE_WARMING);
-	l->received = 1;
 	edge(f, 901 * MS, 1);
 	assert_int_equal(l->state, STATE_READY);
+}
+
+/* Nor one that nothing has come to, whatever it has sent itself. */
+static void receiver_needs_every_qp(void **state)
+{
+	struct fixture *f = *state;
+	struct lane *l = &f->lane;
+
+	use_qps(f, 3, 2);
+	l->receives = true;
+	f->qp[2].received = 8;
+	f->qp[1].completed = f->qp[1].posted = 99;
+	lane_begin(l);
+	edge(f, 900 * MS, 10);
+	assert_int_equal(l->state, STATE_WARMING);
+	f->qp[1].received = 1;
+	edge(f, 901 * MS, 11);
+	assert_int_equal(l->state, STATE_READY);
+}
+
+/* Completions of three queue pairs: 30 - 20, 500 - 400 and 77 - 7 lie in the window. */
+static void window_of_each_qp(void **state)
+{
+	struct fixture *f = *state;
+	struct lane *l = &f->lane;
+
+	use_qps(f, 3, 2);
+	f->qp[0].received = 9999; /* not what a sender counts */
+	f->qp[1].completed = 400;
+	f->qp[2].completed = 7;
+	atomic_store(&f->control.open, true);
+	lane_begin(l);
+	edge(f, 500 * MS, 20);
+	assert_int_equal(l->state, STATE_OPEN);
+	f->qp[0].received = 0;
+	f->qp[1].completed = 450; /* on the way */
+	edge(f, 600 * MS, 25);
+	f->qp[1].completed = 500;
+	f->qp[2].completed = 77;
+	edge(f, 750 * MS, 30);
+	assert_int_equal(l->state, STATE_OPEN); /* ten in all, by the lane's count */
+	l->count = 207;
+	lane_edge(l, l->started + 800 * MS);
+	assert_int_equal(l->state, STATE_OVER);
+	assert_int_equal(f->measure.qp_least, 10);
+	assert_int_equal(f->measure.qp_most, 100);
+	/* What comes after the window changes nothing. */
+	f->qp[0].completed = 100000;
+	lane_edge(l, l->started + 900 * MS);
+	assert_int_equal(f->measure.qp_most, 100);
+}
+
+/* Arrivals: 130 - 10 and 4 - 4; a queue pair that stood still is seen as one. */
+static void window_of_each_receiver(void **state)
+{
+	struct fixture *f = *state;
+	struct lane *l = &f->lane;
+
+	use_qps(f, 2, 1);
+	l->receives = true;
+	l->leads = false;
+	f->qp[1].received = 4;
+	f->qp[1].completed = 1000; /* in both directions there are some */
+	atomic_store(&f->control.open, true);
+	lane_begin(l);
+	edge(f, 500 * MS, 10);
+	assert_int_equal(l->state, STATE_OPEN);
+	f->qp[1].completed = 5000;
+	edge(f, 750 * MS, 130);
+	assert_int_equal(l->state, STATE_OVER);
+	assert_int_equal(f->measure.qp_least, 0);
+	assert_int_equal(f->measure.qp_most, 120);
+	assert_int_equal(f->measure.window.count, 120);
 }
 
 static void opens_when_told(void **state)
@@ -293,7 +365,7 @@ static void publishes_progress(void **state)
 {
 	struct fixture *f = *state;
 
-	f->lane.qps = 2;
+	use_qps(f, 2, 2);
 	lane_begin(&f->lane);
 	f->qp[1].posted = 1000;
 	f->qp[1].completed = 900;
@@ -443,6 +515,9 @@ int main(void)
 		TEST(warms_up_by_time),
 		TEST(warm_needs_every_qp),
 		TEST(receiver_needs_an_arrival),
+		TEST(receiver_needs_every_qp),
+		TEST(window_of_each_qp),
+		TEST(window_of_each_receiver),
 		TEST(opens_when_told),
 		TEST(told_early),
 		TEST(closes_by_time),

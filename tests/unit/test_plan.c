@@ -16,44 +16,9 @@
 #include "base/fail.h"
 #include "plan/plan.h"
 
-#include <cmocka.h> /* last: it has a macro named fail */
+#include <cmocka.h> /* late: it has a macro named fail */
 
-#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
-#define SECOND UINT64_C(1000000000)
-#define WORDS 64
-
-static int parse(struct options *opt, const char *words)
-{
-	static char text[1024];
-	char *argv[WORDS], *save = NULL, name[] = "rdmeter", host[] = "host";
-	int argc = 0;
-
-	snprintf(text, sizeof(text), "%s", words);
-	argv[argc++] = name;
-	for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
-		assert_true(argc < WORDS - 2);
-		argv[argc++] = w;
-	}
-	argv[argc++] = host;
-	argv[argc] = NULL;
-	fail_clear();
-	return options_parse(opt, argc, argv);
-}
-
-static int resolve(struct point *p, const char *words)
-{
-	struct options opt;
-
-	if (parse(&opt, words))
-		fail_msg("%s: %s", words, fail_last()->text);
-	return plan_resolve(&opt, p);
-}
-
-static void resolved(struct point *p, const char *words)
-{
-	if (resolve(p, words))
-		fail_msg("%s: %s", words, fail_last()->text);
-}
+#include "plan_words.h"
 
 static void defaults_by_size(void **state)
 {
@@ -113,7 +78,7 @@ static void other_defaults(void **state)
 	assert_int_equal(p.align.value, 4096);
 	assert_int_equal(p.offset.value, 0);
 	assert_int_equal(p.stall_timeout.value, 10 * SECOND);
-	assert_int_equal(p.qps, 1);
+	assert_int_equal(p.qps.value, 1);
 	resolved(&p, "--test lat --op SEND");
 	assert_string_equal(point_op(&p)->name, "send");
 	assert_int_equal(p.size.value, 8);
@@ -224,8 +189,8 @@ static void refused_by_name(void **state)
 		{ "-n 5 --warmup 10ms", "--warmup '10ms'", "--iters 5" },
 		{ "--warmup 1000001", "--warmup '1000001'", "--duration" },
 		{ "--warmup 1000000000001us", "--warmup '1000000000001us'", "--duration" },
-		{ "--op foo", "--op 'foo'", "write, send" },
-		{ "--op writ", "--op 'writ'", "write, send" },
+		{ "--op foo", "--op 'foo'", "send, send_imm, write" },
+		{ "--op writ", "--op 'writ'", "read, cas, fadd" },
 	};
 	struct point p;
 
@@ -254,22 +219,6 @@ static void accepted(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(lines); i++)
 		resolved(&p, lines[i]);
-}
-
-static const struct caps roomy = {
-	.max_msg_sz = 1ULL << 31, .max_mr_size = UINT64_MAX, .max_qp = 1024, .max_qp_wr = 16384,
-	.max_sge = 32, .max_cqe = 32767, .active_mtu = 4096,
-};
-
-/* As plan_fit sees two devices. 0, or what it returned, with fail_last() saying why. */
-static int fit(const char *words, const struct caps *ours, const struct caps *theirs,
-	       struct point *p)
-{
-	struct options opt;
-
-	assert_int_equal(parse(&opt, words), 0);
-	assert_int_equal(plan_resolve(&opt, p), 0);
-	return plan_fit(&opt, p, ours, theirs);
 }
 
 static void check_limit(const char *words, const struct caps *caps, const char *told)
@@ -371,14 +320,15 @@ static void config_id(void **state)
 	static const char *const same[] = {
 		"--op write", "--test bw", "--direction out", "-s 64K", "-s 65536", "-t 128",
 		"-r 256", "-l 1", "-Q 1", "-I 0", "--stamp 16", "--align 4096", "--offset 0",
-		"-D 2", "-D 2000ms", "--warmup 0.5", "-m 4096", "-p 1", "--stall-timeout 3",
+		"-q 1", "--atomic-target qp", "-D 2", "-D 2000ms", "--warmup 0.5", "-m 4096", "-p 1", "--stall-timeout 3",
 		"--connect-timeout 3", "-d rxe0", "--peer-dev rxe1", "--bind ::1", "--plan",
 		"-Q 1 -l 1 -t 128 -s 64K --test bw --op write -r 256 -I 0 --stamp 16 -D 2",
 	};
 	static const char *const other[] = {
 		"--op send", "--test lat", "-s 64", "-n 100", "-n 101", "-n 100 --warmup 1",
 		"-D 3", "--warmup 1", "-t 127", "-r 255", "-l 2", "-Q 2", "-I 1", "--stamp 32",
-		"--stamp off", "--align 64", "--offset 1", "-m 2048",
+		"--stamp off", "-q 2", "--direction in", "-b", "--op read", "--op read -o 8",
+		"--op fadd", "--op fadd --atomic-target shared", "--align 64", "--offset 1", "-m 2048",
 	};
 	uint64_t plain = id(""), ids[COUNT_OF(other)];
 

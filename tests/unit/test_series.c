@@ -267,6 +267,52 @@ static void going_back_is_an_error(void **state)
 	free(s);
 }
 
+/*
+ * Points (100, 10), (200, 30), (300, 30) and (700, 130): 0.2 a unit of time, then nothing, then
+ * 0.25.
+ */
+static void count_between_points(void **state)
+{
+	static const struct {
+		uint64_t t;
+		double count;
+	} known[] = {
+		{ 0, 10 },   { 99, 10 },  { 100, 10 },	{ 101, 10.2 }, { 150, 20 },
+		{ 175, 25 }, { 199, 29.8 }, { 200, 30 }, { 250, 30 },  { 300, 30 },
+		{ 301, 30.25 }, { 500, 80 }, { 699, 129.75 }, { 700, 130 }, { 701, 130 },
+		{ UINT64_MAX, 130 },
+	};
+	struct series *s = new_series(100, 10);
+
+	(void)state;
+	s->n = 4;
+	s->point[1] = (struct series_point){ .t = 200, .count = 30 };
+	s->point[2] = (struct series_point){ .t = 300, .count = 30 };
+	s->point[3] = (struct series_point){ .t = 700, .count = 130 };
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (fabs(series_count_at(s, known[i].t) - known[i].count) > 1e-9)
+			fail_msg("at %llu: %f", (unsigned long long)known[i].t,
+				 series_count_at(s, known[i].t));
+	free(s);
+}
+
+static void count_of_few_points(void **state)
+{
+	struct series *s = new_series(100, 10);
+
+	(void)state;
+	assert_true(series_count_at(s, 0) == 10);
+	assert_true(series_count_at(s, 100) == 10);
+	assert_true(series_count_at(s, 101) == 10);
+	s->n = 0; /* as a peer could send it; what is in the points means nothing */
+	assert_true(series_count_at(s, 0) == 0);
+	assert_true(series_count_at(s, 1000) == 0);
+	s->n = 2;
+	s->point[1] = (struct series_point){ .t = 104, .count = 12 };
+	assert_true(series_count_at(s, 103) == 11.5);
+	free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -279,6 +325,8 @@ int main(void)
 		cmocka_unit_test(random_runs_keep_the_sum),
 		cmocka_unit_test(counts_beyond_53_bits),
 		cmocka_unit_test(going_back_is_an_error),
+		cmocka_unit_test(count_between_points),
+		cmocka_unit_test(count_of_few_points),
 	};
 
 	return cmocka_run_group_tests_name("series", tests, NULL, NULL);

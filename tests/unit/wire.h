@@ -53,6 +53,10 @@ static inline void measure_sample(struct measure *m)
 	m->completed = 9;
 	m->received = 8;
 	m->warmup = 7;
+	m->started_ns = (1ULL << 53) + 1;
+	m->qp_least = 6;
+	m->qp_most = UINT64_MAX - 1;
+	m->missed = (1ULL << 53) + 3;
 	histogram_reset(&m->latency);
 	histogram_record(&m->latency, 0);
 	for (int i = 0; i < 1000; i++)

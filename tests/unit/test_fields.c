@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Numbers on the control connection: what is one, and what is none. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control/fields.h"
+
+#include <cmocka.h>
+
+#define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
+
+static void integers(void **state)
+{
+	static const struct {
+		const char *json;
+		int rc;
+		uint64_t value;
+	} known[] = {
+		{ "0", 0, 0 },
+		{ "9007199254740992", 0, UINT64_C(1) << 53 },
+		{ "9007199254740993", 0, (UINT64_C(1) << 53) + 1 },
+		{ "\"0x0\"", 0, 0 },
+		{ "\"0x20000000000001\"", 0, (UINT64_C(1) << 53) + 1 },
+		{ "\"0xffffffffffffffff\"", 0, UINT64_MAX },
+		{ "\"0xFF\"", 0, 255 },
+		{ "-1", -EBADMSG, 0 },
+		{ "1.0", -EBADMSG, 0 },
+		{ "true", -EBADMSG, 0 },
+		{ "null", -EBADMSG, 0 },
+		{ "[1]", -EBADMSG, 0 },
+		{ "\"\"", -EBADMSG, 0 },
+		{ "\"16\"", -EBADMSG, 0 },
+		{ "\"0x\"", -EBADMSG, 0 },
+		{ "\"0xg\"", -EBADMSG, 0 },
+		{ "\"0x1 \"", -EBADMSG, 0 },
+		{ "\"0x 1\"", -EBADMSG, 0 },
+		{ "\"0x\\t1\"", -EBADMSG, 0 },
+		{ "\"0x-1\"", -EBADMSG, 0 },
+		{ "\"0x+1\"", -EBADMSG, 0 },
+		{ "\"0x0x1\"", -EBADMSG, 0 },
+		{ "\"0X1\"", -EBADMSG, 0 },
+		{ "\"-0x1\"", -EBADMSG, 0 },
+		{ "\"0x10000000000000000\"", -EBADMSG, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(known); i++) {
+		json_t *json = json_loads(known[i].json, JSON_DECODE_ANY, NULL);
+		uint64_t v = 0;
+		int rc = fields_get_u64(json, &v);
+
+		if (!json || rc != known[i].rc || (!rc && v != known[i].value))
+			fail_msg("%s: returned %d", known[i].json, rc);
+		json_decref(json);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(integers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
