@@ -229,9 +229,13 @@ static int serve_one(const struct options *opt, struct watch *watch, int fd)
 static int wait_for_client(struct watch *watch)
 {
 	for (;;) {
-		unsigned int what = watch_wait(watch, watch_now() + IDLE_NS);
+		unsigned int what;
 		int fd;
 
+		/* One that came while a session was failing has been taken off the descriptor. */
+		if (watch->signal)
+			return -EINTR;
+		what = watch_wait(watch, watch_now() + IDLE_NS);
 		if (what & WATCH_SIGNAL)
 			return -EINTR;
 		if (!(what & WATCH_LISTEN))

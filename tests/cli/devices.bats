@@ -58,6 +58,7 @@ server() {
 
 # listener WHAT...: a scripted peer; $port is its port
 listener() {
+	: >peer.out # what the last one said is not what this one will
 	python3 "$peer" listen "$@" >peer.out 2>peer.err 3>&- &
 	started+=($!)
 	port=$(wait_line peer.out '^[0-9]+$')

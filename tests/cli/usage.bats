@@ -60,6 +60,7 @@ wait_line() {
 # server ARGUMENT...: on a free port; $server is its pid, $port its port, server.err what it says.
 # Background jobs of a script have SIGINT ignored; env gives it back.
 server() {
+	: >server.err
 	env --default-signal=INT "$RDMETER" -p 0 "$@" >server.out 2>server.err 3>&- &
 	server=$!
 	started+=("$server")
@@ -69,6 +70,7 @@ server() {
 
 # listener WHAT...: a scripted peer; $port is its port
 listener() {
+	: >peer.out # what the last one said is not what this one will
 	python3 "$peer" listen "$@" >peer.out 2>peer.err 3>&- &
 	started+=($!)
 	port=$(wait_line peer.out '^[0-9]+$')
@@ -404,9 +406,9 @@ has_device() {
 
 @test "a server that is ended in a session tells its client" {
 	server
-	python3 "$peer" connect "$port" magic hold:0.5 read >seen 3>&- &
+	python3 "$peer" connect "$port" magic hold:2 read >seen 3>&- &
 	talk=$!
-	sleep 0.2
+	sleep 1
 	kill -TERM "$server"
 	ends_with 143
 	wait "$talk"

@@ -147,3 +147,25 @@ resources() { rdma resource show | tr -s ' \n' ' '; }
 	wait "$OWN_PID"
 	OWN_PID=
 }
+
+# The signal comes while the server is busy with what its client's end has done to it.
+@test "SIGTERM right after the client's death still ends the server" {
+	for pause in 0 0.01 0.05 0.2; do
+		own_server
+		begin --op send --test lat -s 64 -D 30 --warmup 0.1
+		running
+		tc qdisc add dev "$CLIENT_NET" root netem loss 100%
+		pkill -KILL -P "$CLIENT_PID"
+		sleep $pause
+		kill -TERM "$OWN_PID"
+		for _ in $(seq 100); do
+			kill -0 "$OWN_PID" 2>/dev/null || break
+			sleep 0.1
+		done
+		tc qdisc del dev "$CLIENT_NET" root
+		run kill -0 "$OWN_PID"
+		[ "$status" -ne 0 ]
+		wait "$CLIENT_PID" || true
+		OWN_PID=
+	done
+}

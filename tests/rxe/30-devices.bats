@@ -18,7 +18,7 @@ teardown() {
 @test "-d on the client binds the control connection to that device" {
 	measured -d rxe0 --test lat -n 100
 	[[ $output =~ device\ +rxe0\ port\ 1.*rxe1 ]]
-	[[ $output == *"because   given"* ]]
+	[[ $output =~ because\ +given ]]
 }
 
 @test "--peer-dev chooses the server's device; the same one on both ends is said aloud" {
@@ -69,7 +69,7 @@ teardown() {
 @test "limits are refused by name, with both numbers" {
 	refused 3 "--size 8388609: this side's device allows 8388608 bytes in a message" --op write -s 8388609
 	refused 3 "--tx-depth 40000: this side's device allows 32767 entries in a completion queue" --op write -t 40000
-	refused 3 "--inline 2000" -I 2000 -s 64
+	refused 3 "--inline 2000" --op write -I 2000 -s 64
 }
 
 @test "too little locked memory is said to be the reason" {

@@ -16,7 +16,7 @@ words_of() {
 bounded() {
 	case " $* " in
 	*' -n '* | *' -D '* | *--iters*) ;;
-	*) echo '-n 60' ;;
+	*) echo '-n 30' ;;
 	esac
 }
 

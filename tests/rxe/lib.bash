@@ -42,6 +42,15 @@ count() {
 	sed -n "s/^$1: .*$2 \([0-9,]*\).*/\1/p" <<<"$output" | tr -d ,
 }
 
+# rows SIDE COUNT MESSAGES: the output has that many rows, and in each that side posted so many, all
+# of which completed.
+rows() {
+	local plain
+	plain=$(sed -E ':a; s/([0-9]),([0-9]{3})/\1\2/; ta' <<<"$output")
+	[ "$(grep -c "^$1: posted $3, completed $3, " <<<"$plain")" -eq "$2" ]
+	[ "$(grep -c "^$1: posted [1-9]" <<<"$plain")" -eq "$2" ]
+}
+
 # at_least A B, near A B PERCENT: for decimal numbers.
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }'; }
 near() { awk -v a="$1" -v b="$2" -v p="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= b * p / 100) }'; }
@@ -50,6 +59,7 @@ counter() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"; }
 
 # own_server [ARGUMENT...]: a further server; OWN_PID, OWN_PORT and $BATS_TEST_TMPDIR/own.err.
 own_server() {
+	: >"$BATS_TEST_TMPDIR/own.err" # what the last one said is not what this one will
 	"$RDMETER" -p "${OWN_PORT:-0}" "$@" 2>"$BATS_TEST_TMPDIR/own.err" 3>&- &
 	OWN_PID=$!
 	OWN_PORT=
@@ -73,6 +83,7 @@ end_own_server() {
 
 # begin ARGUMENT...: a client in the background against $OWN_PORT; CLIENT_PID, client.out.
 begin() {
+	: >"$BATS_TEST_TMPDIR/client.out"
 	timeout -k 2 60 "$RDMETER" -p "$OWN_PORT" "$@" "$SERVER_IP" \
 		>"$BATS_TEST_TMPDIR/client.out" 2>&1 3>&- &
 	CLIENT_PID=$!
