@@ -28,22 +28,10 @@ struct client {
 static int take_greeting(struct session *s)
 {
 	struct message_greeting m;
-	const char *key;
-	json_t *json;
-	int rc = dialog_expect(s, "GREETING", &json);
+	int rc = session_take_greeting(s, "GREETING", &m);
 
 	if (rc)
 		return rc;
-	rc = message_get_greeting(json, &m, &key);
-	if (rc)
-		rc = dialog_told_bad(s, json, key);
-	json_decref(json);
-	if (rc)
-		return rc;
-	if (m.major != PROTOCOL_MAJOR)
-		return fail(FAIL_SETUP, EPROTO, "the server %s speaks protocol %u.%u (rdmeter %s), "
-			    "this side %d.%d (%s): upgrade the older one", s->peer, m.major,
-			    m.minor, m.version, PROTOCOL_MAJOR, PROTOCOL_MINOR, PACKAGE_VERSION);
 	if (strcmp(m.auth, "none"))
 		return fail(FAIL_SETUP, EACCES, "the server %s wants authentication '%s', which "
 			    "this version does not have", s->peer, m.auth);

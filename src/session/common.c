@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "config.h"
 #include "control/messages.h"
 #include "session/dialog.h"
 #include "session/net.h"
@@ -47,6 +48,25 @@ void session_close(struct session *s)
 	s->watch->channel = NULL;
 	channel_close(&s->channel);
 	device_close(&s->device);
+}
+
+int session_take_greeting(struct session *s, const char *type, struct message_greeting *m)
+{
+	const char *key;
+	json_t *json;
+	int rc = dialog_expect(s, type, &json);
+
+	if (rc)
+		return rc;
+	rc = message_get_greeting(json, m, &key);
+	if (rc)
+		rc = dialog_told_bad(s, json, key);
+	json_decref(json);
+	if (!rc && m->major != PROTOCOL_MAJOR)
+		rc = fail(FAIL_SETUP, EPROTO, "the %s %s speaks protocol %u.%u (rdmeter %s), this "
+			  "side %d.%d (%s): upgrade the older one", s->peer_is, s->peer, m->major,
+			  m->minor, m->version, PROTOCOL_MAJOR, PROTOCOL_MINOR, PACKAGE_VERSION);
+	return rc;
 }
 
 int session_send_facts(struct session *s)

@@ -18,6 +18,9 @@ void session_close(struct session *s);
  */
 int session_connect(struct session *s, const struct options *opt, struct watch *watch);
 
+/* The peer's first message, of that type; another major protocol is refused. 0 or -errno told. */
+int session_take_greeting(struct session *s, const char *type, struct message_greeting *m);
+
 /* Sends this side's facts; the client's request for a device of the server's is in them. */
 int session_send_facts(struct session *s);
 

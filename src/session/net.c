@@ -6,7 +6,9 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 #include "verbs/device.h"
 
 #define RETRY_NS 100000000
+#define LOOKUP_NS 5000000 /* between looks whether a name has been found */
 #define BACKLOG 64
 
 void net_unmap(struct sockaddr_storage *address)
@@ -42,16 +45,72 @@ void net_text(const struct sockaddr_storage *address, char *out, size_t size)
 	snprintf(out, size, a.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-static int resolve(const char *host, const char *port, int flags, struct addrinfo **list)
+static int look_up(const char *host, const char *port, int flags, struct addrinfo **list)
 {
 	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM,
 				  .ai_flags = flags | AI_NUMERICSERV };
-	int rc = getaddrinfo(host, port, &hints, list);
 
-	if (!rc)
-		return 0;
+	return getaddrinfo(host, port, &hints, list);
+}
+
+static int told_unknown(const char *host, int rc)
+{
 	return fail(FAIL_SETUP, ENOENT, "'%s': %s; check the name, or give an address", host,
 		    rc == EAI_SYSTEM ? strerror(errno) : gai_strerror(rc));
+}
+
+static int resolve(const char *host, const char *port, int flags, struct addrinfo **list)
+{
+	int rc = look_up(host, port, flags, list);
+
+	return rc ? told_unknown(host, rc) : 0;
+}
+
+/* getaddrinfo() knows no deadline, so a name is looked up by a thread that can be left behind. */
+struct name_lookup {
+	char host[NI_MAXHOST], port[8];
+	struct addrinfo *list;
+	int rc;
+};
+
+static void *name_thread(void *arg)
+{
+	struct name_lookup *l = arg;
+
+	l->rc = look_up(l->host, l->port, 0, &l->list);
+	return NULL;
+}
+
+static int resolve_name(const char *host, const char *port, struct watch *watch,
+			uint64_t deadline, struct addrinfo **list)
+{
+	struct name_lookup *l;
+	pthread_t thread;
+	int rc;
+
+	if (!look_up(host, port, AI_NUMERICHOST, list))
+		return 0;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return fail(FAIL_SETUP, ENOMEM, "out of memory");
+	snprintf(l->host, sizeof(l->host), "%s", host);
+	snprintf(l->port, sizeof(l->port), "%s", port);
+	rc = pthread_create(&thread, NULL, name_thread, l);
+	if (rc) {
+		free(l);
+		return fail(FAIL_SETUP, rc, "starting a thread: %s", strerror(rc));
+	}
+	while (pthread_tryjoin_np(thread, NULL)) {
+		if (watch_wait(watch, watch_now() + LOOKUP_NS) & WATCH_SIGNAL)
+			return -EINTR;
+		if (watch_now() > deadline)
+			return fail(FAIL_SETUP, ETIMEDOUT, "'%s': no answer from the name service; "
+				    "give an address, or raise --connect-timeout", host);
+	}
+	rc = l->rc;
+	*list = l->list;
+	free(l);
+	return rc ? told_unknown(host, rc) : 0;
 }
 
 /* --bind, or else an address of --ib-dev, so that the control connection takes its path. */
@@ -180,7 +239,7 @@ int net_connect(const struct options *opt, struct watch *watch, uint64_t deadlin
 		memmove(host, host + 1, n - 1);
 	}
 	snprintf(port, sizeof(port), "%u", (unsigned int)opt->port.num);
-	rc = resolve(host, port, 0, &list);
+	rc = resolve_name(host, port, watch, deadline, &list);
 	if (rc)
 		return rc;
 	rc = try_all(list, opt, watch, deadline);

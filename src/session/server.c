@@ -25,25 +25,13 @@ static int take_hello(struct session *s)
 {
 	struct message_greeting m;
 	uint64_t stall = s->stall_ns;
-	const char *key;
-	json_t *json;
 	int rc = dialog_greet(&s->channel, false);
 
 	if (rc)
 		return fail(FAIL_SETUP, -rc, "greeting %s: %s", s->peer, strerror(-rc));
 	s->stall_ns = stall < HELLO_NS ? stall : HELLO_NS;
-	rc = dialog_expect(s, "HELLO", &json);
+	rc = session_take_greeting(s, "HELLO", &m);
 	s->stall_ns = stall;
-	if (rc)
-		return rc;
-	rc = message_get_greeting(json, &m, &key);
-	if (rc)
-		rc = dialog_told_bad(s, json, key);
-	json_decref(json);
-	if (!rc && m.major != PROTOCOL_MAJOR)
-		rc = fail(FAIL_SETUP, EPROTO, "the client %s speaks protocol %u.%u (rdmeter %s), "
-			  "this side %d.%d (%s): upgrade the older one", s->peer, m.major, m.minor,
-			  m.version, PROTOCOL_MAJOR, PROTOCOL_MINOR, PACKAGE_VERSION);
 	s->met = !rc;
 	return rc;
 }
