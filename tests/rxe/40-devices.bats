@@ -76,7 +76,7 @@ mtu_is() { devices --script && [ "$(value active_mtu_bytes "$(grep -m 1 "device=
 		grep -qxE " +GID [0-9]+ +::ffff:10\.77\.$i\.1 +RoCE v2 +v$i" block
 		grep -qxE " +GID [0-9]+ +fd77:(1:)?:1 +RoCE v2 +v$i" block
 		[ "$(grep -c ' GID ' block)" -eq 3 ]
-		grep -qxE " +message +8 MiB at most" block
+		grep -qxE " +message +(8 MiB|2 GiB) at most" block
 		grep -qxE " +atomics +yes" block
 	done
 	[ "$(grep -c 'keeps it at' out)" -eq 0 ]

@@ -57,7 +57,8 @@ says() {
 }
 
 @test "more than the device can: message, queues, inline, MTU, queue pairs" {
-	says 3 "rdmeter: --size 8388609: this side's device allows 8388608 bytes in a message; lower --size" --op write -s 8388609 10.77.1.1
+	most=$(max_msg_sz)
+	says 3 "rdmeter: --size $((most + 1)): this side's device allows $most bytes in a message; lower --size" --op write -s $((most + 1)) 10.77.1.1
 	says 3 "rdmeter: --tx-depth 2000000: this side's device allows 1048576 work requests in a send queue; lower --tx-depth" --op write -t 2000000 10.77.1.1
 	says 3 "rdmeter: --tx-depth 40000: this side's device allows 32767 entries in a completion queue; lower --tx-depth" --op write -t 40000 10.77.1.1
 	says 3 "rdmeter: --rx-depth 40000: this side's device allows 32767 entries in a completion queue; lower --rx-depth" --op send -r 40000 10.77.1.1

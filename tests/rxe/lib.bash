@@ -55,6 +55,9 @@ rows() {
 at_least() { awk -v a="$1" -v b="$2" 'BEGIN { exit !(a >= b) }'; }
 near() { awk -v a="$1" -v b="$2" -v p="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(d <= b * p / 100) }'; }
 
+# The longest message of the client's device: 8 MiB before Linux 6.12, 2 GiB from there on.
+max_msg_sz() { printf '%d' "$(ibv_devinfo -v -d rxe0 | sed -n 's/.*max_msg_sz:\s*//p')"; }
+
 counter() { cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"; }
 
 # own_server [ARGUMENT...]: a further server; OWN_PID, OWN_PORT and $BATS_TEST_TMPDIR/own.err.
