@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "base/fail.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -10,6 +11,8 @@ int fail(enum fail_class class, int errnum, const char *fmt, ...)
 {
 	va_list ap;
 
+	/* A provider may fail without an errno; what has failed must not return success. */
+	errnum = errnum ? errnum : EIO;
 	if (last.class != FAIL_NONE)
 		return -errnum;
 	va_start(ap, fmt);

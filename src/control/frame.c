@@ -190,6 +190,7 @@ int channel_send(struct channel *c, const json_t *message)
 	frame[3] = (unsigned char)length;
 	json_dumpb(message, (char *)frame + HEADER, length, JSON_COMPACT);
 	rc = send_all(c, frame, HEADER + length);
+	c->broken = rc != 0;
 	free(frame);
 	return rc;
 }

@@ -20,6 +20,7 @@
 struct channel {
 	int fd;
 	bool greeted;       /* the peer's magic has been seen */
+	bool broken;        /* a frame was sent in part: nothing can follow it */
 	unsigned char *in;  /* bytes received and not yet taken */
 	size_t used, room;
 	uint64_t send_timeout_ns;

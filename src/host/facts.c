@@ -39,3 +39,17 @@ void facts_get(struct host_facts *f)
 	f->cpus = cpus > 0 ? (uint32_t)cpus : 0;
 	read_cpu_model(f->cpu, sizeof(f->cpu));
 }
+
+uint64_t facts_available_memory(void)
+{
+	FILE *f = fopen("/proc/meminfo", "re");
+	unsigned long long kib = 0;
+	char line[128];
+
+	while (f && !kib && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemAvailable: %llu kB", &kib) != 1)
+			kib = 0;
+	if (f)
+		fclose(f);
+	return kib ? (uint64_t)kib << 10 : UINT64_MAX;
+}

@@ -14,4 +14,7 @@ struct host_facts {
 
 void facts_get(struct host_facts *f);
 
+/* Bytes that can be allocated without swapping, as the kernel estimates; all there are if not. */
+uint64_t facts_available_memory(void);
+
 #endif

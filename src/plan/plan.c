@@ -307,6 +307,7 @@ uint32_t plan_outstanding(const struct point *p, const struct caps *initiator,
 {
 	uint64_t most = least(initiator->max_rd_init, responder->max_rd_res);
 
+	most = least(most, 255); /* the attribute of a queue pair is a byte */
 	return (uint32_t)(p->outs.value ? least(p->outs.value, most) : most);
 }
 

@@ -208,7 +208,7 @@ static int measure_row(struct client *c, struct row *r, struct phases_end *end,
 	/* A side that is only reached has no window of its own. */
 	if (!rc || r->measure->opened)
 		c->reporter->row(c->reporter->out, result);
-	if (!rc && end->peer_interrupted)
+	if (!rc && end->peer_interrupted && !end->interrupted)
 		rc = fail(FAIL_RUN, EINTR, "the server %s was interrupted; the result is partial",
 			  c->session.peer);
 	return rc ? rc : end->interrupted ? -EINTR : 0;
@@ -218,24 +218,26 @@ static int run_row(struct client *c, const struct point *p)
 {
 	const struct options *opt = c->session.opt;
 	struct measure *theirs = calloc(1, sizeof(*theirs));
+	struct row *r = calloc(1, sizeof(*r));
 	struct phases_end end = { 0 };
-	struct row r;
-	int rc = row_prepare(&r, &c->session, p, opt->inline_size.given);
+	int rc;
 
-	if (!rc && !theirs)
-		rc = fail(FAIL_SETUP, ENOMEM, "out of memory for the server's result");
+	if (!r || !theirs)
+		rc = fail(FAIL_SETUP, ENOMEM, "out of memory for a row");
+	else
+		rc = row_prepare(r, &c->session, p, opt->inline_size.given);
 	if (!rc)
 		rc = ask_point(c, p);
 	if (!rc)
-		fill_result(c, &r);
+		fill_result(c, r);
 	if (!rc && opt->plan.given)
 		c->reporter->begin(c->reporter->out, &c->result);
 	if (!rc && !opt->plan.given) {
-		rc = connect_row(c, &r);
+		rc = connect_row(c, r);
 		if (!rc)
-			rc = measure_row(c, &r, &end, theirs);
+			rc = measure_row(c, r, &end, theirs);
 	}
-	row_free(&r);
+	row_free(r);
 	free(theirs);
 	free(end.peer.total);
 	c->result.row++;

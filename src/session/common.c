@@ -47,7 +47,8 @@ void session_close(struct session *s)
 	dialog_give_up(s);
 	s->watch->channel = NULL;
 	channel_close(&s->channel);
-	device_close(&s->device);
+	if (!s->stuck)
+		device_close(&s->device);
 }
 
 int session_take_greeting(struct session *s, const char *type, struct message_greeting *m)

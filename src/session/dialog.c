@@ -10,6 +10,8 @@
 #include "config.h"
 #include "control/messages.h"
 
+#define GIVE_UP_NS 1000000000 /* for a last word to a peer that may not listen any more */
+
 int dialog_greet(struct channel *c, bool busy)
 {
 	struct message_greeting m = {
@@ -128,7 +130,7 @@ int dialog_expect(struct session *s, const char *type, json_t **message)
 		if (!strcmp(message_type(*message), type))
 			return 0;
 		/* A beat of the phases may still be on its way when they are over here. */
-		rc = strcmp(message_type(*message), "BEAT") ? -EPROTO : 0;
+		rc = s->met && !strcmp(message_type(*message), "BEAT") ? 0 : -EPROTO;
 		if (rc)
 			rc = fail(class_of(s), EPROTO, "the %s %s sent %s where %s was due; use "
 				  "the same version on both sides", s->peer_is, s->peer,
@@ -144,13 +146,15 @@ void dialog_give_up(struct session *s)
 	struct message_abort m = { .class = f->class };
 	json_t *json;
 
-	if (s->channel.fd < 0 || s->watch->peer_gone || !s->channel.greeted)
+	if (s->channel.fd < 0 || s->channel.broken || s->watch->peer_gone ||
+	    !s->channel.greeted)
 		return;
 	if (f->class == FAIL_NONE && !s->watch->signal)
 		return;
 	snprintf(m.text, sizeof(m.text), "%s",
 		 f->class == FAIL_NONE ? "it was interrupted" : f->text);
 	json = message_abort("ABORT", &m);
+	s->channel.send_timeout_ns = GIVE_UP_NS;
 	channel_send(&s->channel, json);
 	json_decref(json);
 }

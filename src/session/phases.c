@@ -25,7 +25,7 @@ struct phases {
 	bool warm_told, closed_told, sent_told;
 	bool peer_warm, peer_closed, peer_sent;
 	bool open, draining;
-	uint64_t next_beat, last_heard, last_progress;
+	uint64_t next_beat, last_heard, last_progress, interrupted_at;
 	struct message_beat peer; /* its last beat */
 	uint64_t progress;        /* a number that grows when anything moves at either end */
 	struct cpu_sample cpu_open;
@@ -184,6 +184,10 @@ static int heard_sent(struct phases *p, const json_t *message)
 	uint64_t sum = 0;
 	const char *key;
 
+	if (!p->draining)
+		return fail(FAIL_RUN, EPROTO, "the %s %s sent SENT during %s; use the same version "
+			    "on both sides", p->s->peer_is, p->s->peer, phase_name(p));
+
 	m->count = p->r->queues.count;
 	free(m->total);
 	m->total = calloc(m->count, sizeof(*m->total));
@@ -321,8 +325,9 @@ static int take_signal(struct phases *p)
 	if (p->end->interrupted)
 		return 0;
 	p->end->interrupted = true;
+	p->interrupted_at = watch_now();
 	/* The client leads, so a server that is interrupted asks it to come to an end. */
-	return p->s->client ? 0 : say(p, "INTERRUPT");
+	return p->s->client || p->draining ? 0 : say(p, "INTERRUPT");
 }
 
 static int told_stall(const struct phases *p, const char *what)
@@ -366,6 +371,11 @@ static int tick(struct phases *p)
 		return told_stall(p, "no progress at either end");
 	if (now - p->last_heard > BEATS_MISSED * BEAT_NS && !p->peer_sent)
 		return told_stall(p, "nothing heard of the peer for five seconds");
+	if (p->end->interrupted && now - p->interrupted_at > p->s->stall_ns) {
+		note("interrupted, and the %s does not come to an end: the run is given up",
+		     p->s->peer_is);
+		return -EINTR;
+	}
 	if (now < p->next_beat)
 		return 0;
 	p->next_beat = now + BEAT_NS;
@@ -386,7 +396,8 @@ static int step(struct phases *p)
 	unsigned int what = watch_wait(p->s->watch, deadline(p));
 	int rc = 0;
 
-	if (what & WATCH_LANE)
+	/* What failed is told once the data thread is done with it. */
+	if (what & WATCH_LANE && reached(p) & LANE_LEFT)
 		rc = row_told_lane(p->r);
 	if (!rc && what & WATCH_ASYNC)
 		rc = take_events(p);
@@ -445,7 +456,7 @@ int phases_run(struct row *r, struct phases_end *end)
 		return rc ? rc : check_counts(r);
 	}
 	if (row_abort(r)) {
-		end->stuck = true;
+		s->stuck = true;
 		note("the data thread does not leave %s: the process ends", s->device.facts.name);
 	}
 	return rc;

@@ -21,13 +21,13 @@
 struct phases_end {
 	bool interrupted;      /* by a signal here: what there is of the window counts */
 	bool peer_interrupted; /* by a signal there */
-	bool stuck;            /* a data thread did not leave: the process has to end */
 	struct message_sent peer; /* what the peer says it sent; peer.total is to be freed */
 };
 
 /*
  * Runs a connected row to its end, watching everything. Returns 0, or -errno after having told
- * why; in either case the data thread is gone (unless stuck) and r->measure holds what there is.
+ * why; in either case the data thread is gone (unless the session is stuck now) and r->measure
+ * holds what there is.
  */
 int phases_run(struct row *r, struct phases_end *end);
 

@@ -324,7 +324,7 @@ int row_told_lane(const struct row *r)
 void row_free(struct row *r)
 {
 	/* A thread that is stuck inside the provider still uses it; the process ends soon. */
-	if (r->running)
+	if (!r || r->running)
 		return;
 	load_free(r);
 	queues_destroy(&r->queues);
@@ -335,5 +335,5 @@ void row_free(struct row *r)
 	if (r->event_fd >= 0)
 		close(r->event_fd);
 	free(r->measure);
-	*r = (struct row){ .event_fd = -1 };
+	free(r);
 }

@@ -68,6 +68,7 @@ int row_check_data(struct row *r, const struct message_sent *sent);
 /* Says what failed in the lane, if something did: 0, or -errno told as FAIL_RUN. */
 int row_told_lane(const struct row *r);
 
+/* Frees r too, unless its data thread still uses it. */
 void row_free(struct row *r);
 
 #endif

@@ -19,6 +19,7 @@
 #include "session/net.h"
 
 #define HELLO_NS 3000000000ULL /* who has connected and says nothing keeps others waiting */
+#define ACCEPT_PAUSE_US 100000
 #define IDLE_NS 3600000000000ULL
 
 static int take_hello(struct session *s)
@@ -121,7 +122,7 @@ static int connect_row(struct row *r)
 	return dialog_send(r->session, message_ready(clock_raw_ns()));
 }
 
-static int measure_row(struct row *r, bool *stuck)
+static int measure_row(struct row *r)
 {
 	struct measure *client = calloc(1, sizeof(*client));
 	struct phases_end end = { 0 };
@@ -129,7 +130,6 @@ static int measure_row(struct row *r, bool *stuck)
 
 	if (!rc)
 		rc = phases_run(r, &end);
-	*stuck = end.stuck;
 	if (!rc)
 		rc = session_exchange_results(r, &end, client);
 	if (!rc)
@@ -139,38 +139,46 @@ static int measure_row(struct row *r, bool *stuck)
 	return rc ? rc : end.interrupted ? -EINTR : 0;
 }
 
-static int serve_point(struct session *s, const json_t *json, bool *stuck)
+static int serve_point(struct session *s, const json_t *json)
 {
 	struct message_point m = { 0 };
 	const char *key;
-	struct row r;
+	struct row *r;
 	int rc = message_get_point(json, &m, &key);
 
 	if (rc)
 		return dialog_told_bad(s, json, key);
 	s->stall_ns = m.point.stall_timeout.value;
 	rc = plan_check_limits(&m.point, &s->device.facts.caps, "the server's device");
+	if (!rc)
+		rc = plan_check_limits(&m.point, &s->peer_device.caps, "the client's device");
 	if (rc)
 		return rc;
-	rc = row_prepare(&r, s, &m.point, false);
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		return fail(FAIL_SETUP, ENOMEM, "out of memory for a row");
+	rc = row_prepare(r, s, &m.point, false);
 	if (!rc) {
-		struct message_accept accept = { .inline_size = r.queues.inline_size };
+		struct message_accept accept = { .inline_size = r->queues.inline_size };
 
 		rc = dialog_send(s, message_accept(&accept));
 	}
 	if (!rc && !m.plan_only)
-		rc = measure_row(&r, stuck);
-	row_free(&r);
+		rc = measure_row(r);
+	row_free(r);
 	return rc;
 }
 
-static int serve_points(struct session *s, bool *stuck)
+static int serve_points(struct session *s)
 {
 	int rc = 0;
 
 	while (!rc) {
 		json_t *json;
 
+		/* Requests that have arrived already must not keep a signal from being seen. */
+		if (watch_wait(s->watch, 0) & WATCH_SIGNAL)
+			return -EINTR;
 		rc = dialog_next(s, "POINT", &json);
 		if (rc)
 			return rc;
@@ -179,7 +187,7 @@ static int serve_points(struct session *s, bool *stuck)
 			return 0;
 		}
 		if (!strcmp(message_type(json), "POINT"))
-			rc = serve_point(s, json, stuck);
+			rc = serve_point(s, json);
 		else
 			rc = fail(FAIL_RUN, EPROTO, "the client %s sent %s where POINT was due; "
 				  "use the same version on both sides", s->peer,
@@ -194,7 +202,6 @@ static int serve_one(const struct options *opt, struct watch *watch, int fd)
 {
 	struct session s;
 	json_t *facts = NULL;
-	bool stuck = false;
 	int rc = session_open(&s, opt, watch, false, fd);
 
 	if (!rc)
@@ -204,14 +211,9 @@ static int serve_one(const struct options *opt, struct watch *watch, int fd)
 	if (!rc && facts)
 		rc = exchange_facts(&s, facts);
 	if (!rc && facts)
-		rc = serve_points(&s, &stuck);
-	/* A client that looks and leaves, as a port scan does, is no failure of anything. */
-	if (stuck) {
-		dialog_give_up(&s);
-		return -EDEADLK;
-	}
+		rc = serve_points(&s);
 	session_close(&s);
-	return rc;
+	return s.stuck ? -EDEADLK : rc;
 }
 
 static int wait_for_client(struct watch *watch)
@@ -231,8 +233,11 @@ static int wait_for_client(struct watch *watch)
 		fd = accept4(watch->listen_fd, NULL, NULL, SOCK_CLOEXEC);
 		if (fd >= 0)
 			return fd;
-		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
-			return fail(FAIL_SETUP, errno, "accepting a client: %s", strerror(errno));
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+			fail(FAIL_SETUP, errno, "accepting a client: %s; close something",
+			     strerror(errno));
+		/* The connection stays pending: without a pause this would be a busy loop. */
+		usleep(ACCEPT_PAUSE_US);
 	}
 }
 

@@ -20,7 +20,8 @@ struct session {
 	struct watch *watch;
 	struct channel channel;
 	bool client;
-	bool met; /* the peer has shown that it is rdmeter */
+	bool met;   /* the peer has shown that it is rdmeter */
+	bool stuck; /* a data thread did not leave the provider: the process has to end */
 	const char *peer_is; /* "server" or "client": what the other side is */
 	char peer[80];       /* its address, as text */
 	struct sockaddr_storage local; /* of the control connection */

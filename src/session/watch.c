@@ -49,9 +49,11 @@ uint64_t watch_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-static void read_signals(struct watch *w)
+/* Whether there was one that counts. */
+static bool read_signals(struct watch *w)
 {
 	struct signalfd_siginfo info;
+	unsigned int before = w->signals;
 
 	while (read(w->signal_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (!w->signal)
@@ -62,6 +64,7 @@ static void read_signals(struct watch *w)
 		w->signal_at = watch_now();
 		w->signals++;
 	}
+	return w->signals > before;
 }
 
 static void turn_away(struct watch *w)
@@ -117,10 +120,8 @@ unsigned int watch_wait(struct watch *w, uint64_t deadline)
 
 	if (poll(fds, FDS, timeout_ms(deadline)) < 0)
 		return 0;
-	if (fds[SIGNAL].revents) {
-		read_signals(w);
+	if (fds[SIGNAL].revents && read_signals(w))
 		what |= WATCH_SIGNAL;
-	}
 	if (fds[LISTEN].revents && w->channel)
 		turn_away(w);
 	else if (fds[LISTEN].revents)

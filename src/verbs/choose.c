@@ -17,7 +17,7 @@ static int add_ports(struct candidates *c, struct ibv_context *context)
 	struct ibv_device_attr attr;
 
 	if (ibv_query_device(context, &attr))
-		return -errno;
+		return -EIO;
 	for (uint32_t port = 1; port <= attr.phys_port_cnt; port++) {
 		struct candidate *grown, *new;
 		struct ibv_port_attr port_attr;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/fail.h"
@@ -22,10 +23,13 @@ static int query_caps(struct ibv_context *context, uint32_t port, struct caps *c
 {
 	struct ibv_device_attr attr;
 
-	if (ibv_query_device(context, &attr) ||
-	    ibv_query_port(context, (uint8_t)port, port_attr))
-		return fail(FAIL_SETUP, errno, "asking %s for its limits: %s; see ibv_devinfo -v",
-			    ibv_get_device_name(context->device), strerror(errno));
+	int rc = ibv_query_device(context, &attr);
+
+	if (!rc)
+		rc = ibv_query_port(context, (uint8_t)port, port_attr);
+	if (rc)
+		return fail(FAIL_SETUP, abs(rc), "asking %s for its limits: %s; see ibv_devinfo -v",
+			    ibv_get_device_name(context->device), strerror(abs(rc)));
 	*caps = (struct caps){
 		.max_msg_sz = port_attr->max_msg_sz,
 		.max_mr_size = attr.max_mr_size,

@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "cli/units.h"
+#include "host/facts.h"
 
 /* The most common cause first: a limit on locked memory is what containers and users have. */
 static int told_unregistered(size_t size, int error)
@@ -39,6 +40,15 @@ int buffer_alloc(struct buffer *b, struct ibv_pd *pd, const struct buffer_shape 
 		.stride = shape->stride, .size = shape->size, .slots = shape->slots,
 		.mapping_size = length + shape->align + shape->offset,
 	};
+	if (b->mapping_size > facts_available_memory() / 2) {
+		char want[UNITS_TEXT_SIZE], have[UNITS_TEXT_SIZE];
+
+		units_size(want, sizeof(want), length);
+		units_size(have, sizeof(have), facts_available_memory() >> 20 << 20);
+		*b = (struct buffer){ 0 };
+		return fail(FAIL_SETUP, ENOMEM, "a buffer of %s would take more than half of the "
+			    "memory that is available (%s); lower --size or --qp", want, have);
+	}
 	b->mapping = mmap(NULL, b->mapping_size, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (b->mapping == MAP_FAILED) {
@@ -102,6 +112,20 @@ void buffer_reset(struct buffer *b)
 	}
 }
 
+/* How many bytes, whole words of those before the last, are the pattern's: most of a slot. */
+static size_t same_words(const unsigned char *at, size_t size, uint32_t slot, uint64_t flip)
+{
+	size_t i = 0;
+
+	for (; i + 8 < size; i += 8) {
+		uint64_t want = pattern_word(slot, i / 8) ^ flip;
+
+		if (memcmp(at + i, &want, sizeof(want)))
+			break;
+	}
+	return i;
+}
+
 static bool slot_differs(const struct buffer *b, uint32_t slot, bool written, int marker,
 			 struct buffer_fault *fault)
 {
@@ -109,7 +133,7 @@ static bool slot_differs(const struct buffer *b, uint32_t slot, bool written, in
 	uint64_t flip = written ? 0 : UINT64_MAX;
 	int last = written ? marker : 0;
 
-	for (size_t i = 0; i < b->stride; i++) {
+	for (size_t i = same_words(at, b->size, slot, flip); i < b->stride; i++) {
 		uint64_t word = pattern_word(slot, i / 8) ^ flip;
 		unsigned char want = ((unsigned char *)&word)[i % 8];
 
