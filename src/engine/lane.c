@@ -10,6 +10,7 @@
 #define WINDOW_STRETCH 10      /* ...up to so many times its length */
 #define OPEN_CHECK_NS 20000    /* how often a warm lane looks whether it may open; see lane_clock */
 #define INTERVAL_NS 100000000
+#define CAUSE_WAIT_NS 20000000
 #define CAUSE_SEARCH 4096 /* flushed completions looked through for the failure behind them */
 
 static void publish(struct lane *l)
@@ -209,15 +210,23 @@ static bool find_cause(struct ibv_cq *cq, struct ibv_wc *wc)
 	return false;
 }
 
-/* The failure behind a flush, among all the lane's queues. */
+/*
+ * The failure behind a flush, among all the lane's queues. A device may write the flushes of one
+ * queue before the failure into the other, so it is waited for a little.
+ */
 static void find_first(const struct lane *l, struct ibv_wc *wc, bool *receive)
 {
-	for (uint32_t i = 0; i < l->groups && wc->status == IBV_WC_WR_FLUSH_ERR; i++) {
-		if (find_cause(l->group[i].send_cq, wc))
-			*receive = false;
-		else if (find_cause(l->group[i].recv_cq, wc))
-			*receive = true;
-	}
+	uint64_t begin = clock_raw_ns();
+
+	do {
+		for (uint32_t i = 0; i < l->groups && wc->status == IBV_WC_WR_FLUSH_ERR; i++) {
+			if (find_cause(l->group[i].send_cq, wc))
+				*receive = false;
+			else if (find_cause(l->group[i].recv_cq, wc))
+				*receive = true;
+		}
+	} while (wc->status == IBV_WC_WR_FLUSH_ERR && clock_raw_ns() - begin < CAUSE_WAIT_NS &&
+		 lane_stop(l) != LANE_ABORT);
 }
 
 void lane_failed(struct lane *l, const struct ibv_wc *seen, bool receive)

@@ -9,8 +9,10 @@ static const struct {
 			      "lower --size" },
 	{ IBV_WC_LOC_QP_OP_ERR, "the device refused the work request; see the kernel log" },
 	{ IBV_WC_LOC_PROT_ERR, "the local buffer is not what was registered; see the kernel log" },
-	{ IBV_WC_WR_FLUSH_ERR, "the queue pair was already in error; the first error is the cause, "
-			       "see the peer and the kernel log" },
+	/* rxe of Linux 6.12 puts this in place of IBV_WC_RETRY_EXC_ERR. */
+	{ IBV_WC_WR_FLUSH_ERR, "the queue pair was already in error; see the peer and the kernel "
+			       "log. From rxe this may mean that the peer does not answer: check "
+			       "the path" },
 	{ IBV_WC_REM_INV_REQ_ERR, "the peer's device refused the operation or its length" },
 	{ IBV_WC_REM_ACCESS_ERR, "the peer's buffer was not reached: wrong key or range" },
 	{ IBV_WC_REM_OP_ERR, "the peer's device could not complete it; see its kernel log" },
