@@ -7,6 +7,14 @@
 
 static struct failure last;
 
+/* Part of a sentence may come from the peer: nothing of it is to steer a terminal. */
+static void make_harmless(char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			*text = '?';
+}
+
 int fail(enum fail_class class, int errnum, const char *fmt, ...)
 {
 	va_list ap;
@@ -18,6 +26,7 @@ int fail(enum fail_class class, int errnum, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(last.text, sizeof(last.text), fmt, ap);
 	va_end(ap);
+	make_harmless(last.text);
 	last.class = class;
 	fprintf(stderr, "rdmeter: %s\n", last.text);
 	return -errnum;
@@ -42,5 +51,6 @@ void note(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	make_harmless(text);
 	fprintf(stderr, "rdmeter: %s\n", text);
 }
