@@ -21,8 +21,6 @@
 /* Another major cannot be talked to; a new minor only adds keys. */
 enum { PROTOCOL_MAJOR = 1, PROTOCOL_MINOR = 0 };
 
-#define MESSAGE_ENDPOINTS_MAX 2048 /* queue pairs a frame */
-
 struct message_greeting {
 	uint32_t major, minor;
 	bool busy; /* another session is being served; the connection ends here */

@@ -94,7 +94,6 @@ static int exchange_facts(struct session *s)
 		.local = &s->local,
 	};
 	struct message_facts m;
-	const char *key;
 	json_t *json;
 	int rc = device_open(&s->device, &request);
 
@@ -102,15 +101,7 @@ static int exchange_facts(struct session *s)
 		rc = session_send_facts(s);
 	if (!rc)
 		rc = dialog_expect(s, "FACTS", &json);
-	if (rc)
-		return rc;
-	rc = message_get_facts(json, &m, &key);
-	if (rc)
-		rc = dialog_told_bad(s, json, key);
-	json_decref(json);
-	s->peer_host = m.host;
-	s->peer_device = m.device;
-	return rc;
+	return rc ? rc : session_take_facts(s, json, &m);
 }
 
 static void fill_result(struct client *c, const struct row *r)

@@ -87,6 +87,21 @@ int session_send_facts(struct session *s)
 	return dialog_send(s, message_facts(&m));
 }
 
+int session_take_facts(struct session *s, json_t *json, struct message_facts *m)
+{
+	const char *key;
+	int rc = message_get_facts(json, m, &key);
+
+	if (rc)
+		rc = dialog_told_bad(s, json, key);
+	json_decref(json);
+	if (rc)
+		return rc;
+	s->peer_host = m->host;
+	s->peer_device = m->device;
+	return 0;
+}
+
 int session_send_endpoints(struct row *r)
 {
 	struct message_endpoints m = {

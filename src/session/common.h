@@ -24,6 +24,9 @@ int session_take_greeting(struct session *s, const char *type, struct message_gr
 /* Sends this side's facts; the client's request for a device of the server's is in them. */
 int session_send_facts(struct session *s);
 
+/* Keeps what the peer's FACTS say of it, and all of them in m. Releases json. 0 or -errno told. */
+int session_take_facts(struct session *s, json_t *json, struct message_facts *m);
+
 /* Sends ours, or takes theirs, of a row's queue pairs. */
 int session_send_endpoints(struct row *r);
 int session_take_endpoints(struct row *r);

@@ -77,17 +77,10 @@ static int check_gids(const struct session *s)
 static int exchange_facts(struct session *s, json_t *json)
 {
 	struct message_facts m;
-	const char *key;
-	int rc = message_get_facts(json, &m, &key);
+	int rc = session_take_facts(s, json, &m);
 
-	if (rc)
-		rc = dialog_told_bad(s, json, key);
-	json_decref(json);
-	if (rc)
-		return rc;
-	s->peer_host = m.host;
-	s->peer_device = m.device;
-	rc = open_device(s, &m);
+	if (!rc)
+		rc = open_device(s, &m);
 	if (!rc)
 		rc = check_gids(s);
 	return rc ? rc : session_send_facts(s);

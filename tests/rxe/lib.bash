@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # What the rxe tests share. Sourced by each .bats file.
 
-CLIENT_DEV=rxe0
-SERVER_DEV=rxe1
 SERVER_IP=10.77.1.1
 CLIENT_NET=v0
 
