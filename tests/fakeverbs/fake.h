@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * fakeverbs, from inside; what it is and how to use it is in the README beside.
+ *
+ * Whatever two processes share lies in files that both map, at different addresses: a fabric (one
+ * lock, who is there), and for each process a node with its queue pairs, completion queues and
+ * memory regions. Offsets in a node take the place of pointers. Everything shared is changed under
+ * the fabric's lock; a poll looks without it whether there is anything to do.
+ */
+#ifndef TESTS_FAKEVERBS_FAKE_H
+#define TESTS_FAKEVERBS_FAKE_H
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <infiniband/verbs.h>
+
+#define FAKE_DEVICES 4
+#define FAKE_NODES 126
+#define FAKE_QPS 16383 /* of a node; a QPN is node << 14 | index */
+#define FAKE_QP_BITS 14
+#define FAKE_MRS 16384 /* a key is node << 20 | index << 6 | generation */
+#define FAKE_GENERATION_BITS 6
+#define FAKE_LKEY (1U << 31)
+#define FAKE_GIDS 16
+#define FAKE_SGE 4
+#define FAKE_NEVER UINT64_MAX
+
+/* ---- script.c: the settings ---- */
+
+enum fake_call {
+#define CALL(name) CALL_##name,
+#include "calls.def"
+#undef CALL
+	CALLS
+};
+
+struct fake_fault {
+	uint32_t call; /* or CALLS: control, CALLS + 1: data */
+	uint64_t n;
+	int error;
+};
+
+struct fake_script {
+	uint64_t devices, max_qp, max_qp_wr, max_cqe, max_sge, max_inline, max_msg_sz, max_mr_size;
+	uint64_t max_rd_atomic, max_dest_rd_atomic, atomics, mtu, drop, seed;
+	uint64_t status, status_at, recv_status, recv_status_at, lose, duplicate;
+	uint64_t late, stall_at, stall, pace, wire, port_down, corrupt;
+	bool down, infiniband, talk, virtual_clock, null, null_marker;
+	uint64_t *late_list;
+	size_t lates;
+	struct fake_fault fault[16];
+	size_t faults;
+	char gids[512], report[256], trace[256];
+};
+
+extern struct fake_script script;
+
+void script_read(void);
+
+/* Counts a call; the errno with which it is to fail, or 0. */
+int fault_call(enum fake_call call);
+
+/* One line into report= or trace=. */
+void report_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void trace_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+#define report_violation(...) report_line("violation " __VA_ARGS__)
+
+/* A number below n. */
+uint64_t script_draw(uint64_t n);
+
+/* ---- time.c ---- */
+
+uint64_t fake_now(void);
+void fake_sleep_until(uint64_t when); /* moves the virtual clock; nothing with the real one */
+
+/* ---- fabric.c: what processes share ---- */
+
+struct shared_recv {
+	uint64_t wr_id;
+	uint32_t num_sge;
+	struct ibv_sge sge[FAKE_SGE];
+};
+
+struct shared_cqe {
+	struct ibv_wc wc;
+	uint32_t qp; /* index of the queue pair in its node */
+	bool send;
+	uint64_t frees; /* requests of its send queue up to which slots become free */
+};
+
+struct shared_cq {
+	uint32_t cqe, dead;
+	uint64_t cookie; /* the owner's struct ibv_cq */
+	_Atomic uint64_t head, tail;
+	uint64_t most, overruns;
+	struct shared_cqe entry[];
+};
+
+struct shared_qp {
+	bool used;
+	uint32_t qpn, dest_qpn, sq_psn, rq_psn, access, path_mtu, max_dest_rd, min_rnr, pd;
+	_Atomic uint32_t state;
+	union ibv_gid sgid, dgid;
+	uint64_t cookie;                    /* the owner's struct ibv_qp */
+	uint64_t rq, recv_cq;               /* offsets in the node */
+	uint32_t rq_size, recvs_completed;
+	uint64_t rq_head, rq_tail, rq_most; /* used by the peer, posted by the owner */
+	uint64_t received;                  /* messages that used a receive */
+	/* Null mode: messages sent to this one and taken from it; immediate data on their way. */
+	_Alignas(64) _Atomic uint64_t sent;
+	_Alignas(64) _Atomic uint64_t taken;
+	uint64_t imm_ring; /* offset */
+};
+
+/* A run of pages that lies in a file; memory regions consist of such. */
+struct shared_piece {
+	uint64_t address, length, file; /* in the owner's address space; file: number, never again */
+};
+
+struct shared_mr {
+	bool used;
+	uint32_t key, access, pd, pieces, generation;
+	uint64_t address, length, piece; /* piece: offset of the pieces */
+};
+
+struct shared_node {
+	uint64_t heap_used, free_list[40];
+	bool link_up;
+	struct shared_qp qp[FAKE_QPS + 1]; /* index 0 is not used */
+	struct shared_mr mr[FAKE_MRS];
+};
+
+struct fabric {
+	pthread_mutex_t lock;
+	struct {
+		int32_t pid;
+		uint64_t serial;
+	} node[FAKE_NODES + 1]; /* number 0 is not used */
+};
+
+/* This process's view of a node: its own, or another that it has mapped. */
+struct node {
+	uint32_t number;
+	uint64_t serial, checked;
+	int fd, events_fd;
+	bool gone;
+	struct shared_node *shared;
+};
+
+extern struct node *const own; /* NULL fields until fabric_attach() */
+
+int fabric_attach(void); /* 0 or an errno; once a process */
+void fabric_lock(void);
+void fabric_unlock(void);
+
+/* NULL when there is no such process (any more). */
+struct node *fabric_node(uint32_t number);
+
+/* A path of the fabric's directory. */
+void fabric_path(char *out, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Zeroed memory in the own node; 0 when there is none left. */
+uint64_t heap_alloc(size_t size);
+void heap_free(uint64_t offset, size_t size);
+static inline void *node_at(const struct node *n, uint64_t offset)
+{
+	return (char *)n->shared + offset;
+}
+
+/* An asynchronous event for the owner of a node. */
+void fabric_event(struct node *n, enum ibv_event_type type, uint64_t cookie);
+
+/* ---- device.c ---- */
+
+struct fake_device {
+	struct ibv_device verbs;
+	struct ibv_gid_entry gid[FAKE_GIDS];
+	uint32_t gids;
+};
+
+struct fake_context {
+	struct ibv_context verbs;
+	uint32_t pds, qps, cqs, mrs;
+};
+
+struct fake_pd {
+	struct ibv_pd verbs;
+	uint32_t number;
+};
+
+static inline struct fake_context *fake_context_of(struct ibv_context *c)
+{
+	return (struct fake_context *)c;
+}
+
+bool device_link_up(void);
+const struct ibv_gid_entry *device_gid(const struct ibv_context *c, uint32_t index);
+
+/* ---- memory.c ---- */
+
+/* Where `length` bytes at `address` are in this process, by an lkey or rkey; NULL: not allowed. */
+struct fake_access {
+	struct node *node;
+	uint32_t key, pd, access;
+	uint64_t address, length;
+};
+
+bool memory_allowed(const struct fake_access *a);
+
+/* Copies between a node's memory and here; allowed before. */
+void memory_write(const struct fake_access *a, const void *from);
+void memory_read(const struct fake_access *a, void *to);
+
+/* A place of at most a page in a node's memory. */
+void *memory_at(const struct fake_access *a);
+
+void memory_forget(void); /* maps of other processes' memory */
+
+/* ---- queues.c ---- */
+
+struct fake_cq {
+	struct ibv_cq verbs;
+	struct shared_cq *shared;
+	uint64_t offset;
+	struct null_ring *null;
+};
+
+struct fake_wqe {
+	uint64_t wr_id, remote, compare, swap, due, execute_at;
+	enum ibv_wr_opcode opcode;
+	unsigned int flags;
+	uint32_t num_sge, rkey, imm, length;
+	enum ibv_wc_status status;
+	bool retried;
+	struct ibv_sge sge[FAKE_SGE];
+};
+
+struct fake_qp {
+	struct ibv_qp verbs;
+	struct shared_qp *shared;
+	uint32_t index, sq_size, max_inline, max_sge, max_rd_atomic, timeout, retry_cnt, rnr_retry;
+	bool sq_sig_all, active;
+	struct fake_wqe *sq;
+	unsigned char *inline_data; /* max_inline bytes for each slot */
+	uint64_t posted, executed, retired, freed; /* requests */
+	uint64_t signalled, completions, messages, sq_most;
+	uint64_t retry_at, last_due;
+	uint32_t retries, rnr_retries;
+	struct fake_qp *next_active;
+	struct null_state *null;
+};
+
+struct fake_qp *qp_by_index(uint32_t index);
+
+/* A queue pair of a node to ERR: what it had in its receive queue is flushed. */
+void qp_fail(struct node *n, struct shared_qp *q);
+
+/* ---- work.c ---- */
+
+int work_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int work_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int work_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+int work_take(struct ibv_cq *cq, int n, struct ibv_wc *wc); /* a poll, without its faults */
+void work_forget(struct fake_qp *q);                        /* it is about to be destroyed */
+void work_progress(void);                                   /* under the lock */
+
+/* A completion into a node's queue. */
+void cq_push(struct node *n, struct shared_cq *cq, const struct shared_cqe *e);
+
+/* A receive of q, gone with that status. */
+void recv_complete(struct node *n, struct shared_qp *q, const struct ibv_wc *wc);
+
+/* ---- execute.c ---- */
+
+/* Carries one request out: true, with its status; or false: later, at q->retry_at. */
+bool wqe_execute(struct fake_qp *q, struct fake_wqe *w, uint64_t now);
+
+/* ---- null.c ---- */
+
+int null_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int null_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+int null_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc);
+bool null_create_cq(struct fake_cq *cq);
+bool null_create_qp(struct fake_qp *q);
+void null_destroy_cq(struct fake_cq *cq);
+void null_destroy_qp(struct fake_qp *q);
+void null_leave(struct fake_qp *q); /* back to the checked way */
+
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Completion queues and queue pairs: made, led through their states, unmade. */
+#define _GNU_SOURCE
+#include "fake.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CQ_BYTES(cqe) (sizeof(struct shared_cq) + (cqe) * sizeof(struct shared_cqe))
+
+static struct fake_qp *by_index[FAKE_QPS + 1];
+static uint32_t next_qp, qps;
+
+struct fake_qp *qp_by_index(uint32_t index)
+{
+	return by_index[index];
+}
+
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_context,
+			     struct ibv_comp_channel *channel, int vector)
+{
+	int error = fault_call(CALL_create_cq);
+	struct fake_cq *cq;
+
+	if (!error && (cqe < 1 || (uint64_t)cqe > script.max_cqe || vector < 0 ||
+		       vector >= context->num_comp_vectors))
+		error = EINVAL;
+	if (!error && channel)
+		error = EOPNOTSUPP;
+	cq = error ? NULL : calloc(1, sizeof(*cq));
+	if (!cq) {
+		errno = error ? error : ENOMEM;
+		return NULL;
+	}
+	fabric_lock();
+	cq->offset = heap_alloc(CQ_BYTES((uint32_t)cqe));
+	fabric_unlock();
+	if (!cq->offset || (script.null && !null_create_cq(cq))) {
+		free(cq);
+		errno = ENOMEM;
+		return NULL;
+	}
+	cq->shared = node_at(own, cq->offset);
+	cq->shared->cqe = (uint32_t)cqe;
+	cq->shared->cookie = (uintptr_t)&cq->verbs;
+	cq->verbs.context = context;
+	cq->verbs.cq_context = cq_context;
+	cq->verbs.cqe = cqe;
+	fake_context_of(context)->cqs++;
+	return &cq->verbs;
+}
+
+int ibv_destroy_cq(struct ibv_cq *verbs)
+{
+	struct fake_cq *cq = (struct fake_cq *)verbs;
+	int error = fault_call(CALL_destroy_cq);
+
+	if (error) {
+		errno = error;
+		return error;
+	}
+	report_line("cq cqe=%u most=%llu overruns=%llu", cq->shared->cqe,
+		    (unsigned long long)cq->shared->most,
+		    (unsigned long long)cq->shared->overruns);
+	fabric_lock();
+	heap_free(cq->offset, CQ_BYTES(cq->shared->cqe));
+	fabric_unlock();
+	null_destroy_cq(cq);
+	fake_context_of(verbs->context)->cqs--;
+	free(cq);
+	return 0;
+}
+
+static int check_caps(const struct ibv_qp_init_attr *attr)
+{
+	const struct ibv_qp_cap *cap = &attr->cap;
+
+	if (attr->qp_type != IBV_QPT_RC || attr->srq)
+		return EOPNOTSUPP;
+	if (!attr->send_cq || !attr->recv_cq || cap->max_send_wr > script.max_qp_wr ||
+	    cap->max_recv_wr > script.max_qp_wr || cap->max_send_sge > script.max_sge ||
+	    cap->max_recv_sge > script.max_sge || cap->max_inline_data > script.max_inline)
+		return EINVAL;
+	return qps >= script.max_qp ? ENOMEM : 0;
+}
+
+/* Numbers are not used again soon: whoever talks to an old one is to be found out. */
+static uint32_t free_index(void)
+{
+	for (uint32_t i = 0; i < FAKE_QPS; i++) {
+		uint32_t index = next_qp++ % FAKE_QPS + 1;
+
+		if (!own->shared->qp[index].used)
+			return index;
+	}
+	return 0;
+}
+
+static bool share_qp(struct fake_qp *q, const struct ibv_qp_init_attr *attr)
+{
+	uint32_t size = attr->cap.max_recv_wr ? attr->cap.max_recv_wr : 1;
+	struct shared_qp *s;
+
+	q->index = free_index();
+	if (!q->index)
+		return false;
+	s = &own->shared->qp[q->index];
+	memset(s, 0, sizeof(*s));
+	s->rq = heap_alloc(size * sizeof(struct shared_recv));
+	if (!s->rq)
+		return false;
+	s->used = true;
+	s->qpn = own->number << FAKE_QP_BITS | q->index;
+	s->rq_size = attr->cap.max_recv_wr;
+	s->recv_cq = ((struct fake_cq *)attr->recv_cq)->offset;
+	s->cookie = (uintptr_t)&q->verbs;
+	s->pd = ((struct fake_pd *)q->verbs.pd)->number;
+	atomic_store(&s->state, IBV_QPS_RESET);
+	q->shared = s;
+	by_index[q->index] = q;
+	qps++;
+	return true;
+}
+
+static void unshare_qp(struct fake_qp *q)
+{
+	uint32_t size = q->shared->rq_size ? q->shared->rq_size : 1;
+
+	heap_free(q->shared->rq, size * sizeof(struct shared_recv));
+	q->shared->used = false;
+	by_index[q->index] = NULL;
+	if (!--qps)
+		memory_forget();
+}
+
+static void free_qp(struct fake_qp *q)
+{
+	null_destroy_qp(q);
+	free(q->sq);
+	free(q->inline_data);
+	free(q);
+}
+
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
+{
+	int error = fault_call(CALL_create_qp);
+	struct fake_qp *q;
+	bool shared;
+
+	if (!error)
+		error = check_caps(attr);
+	q = error ? NULL : calloc(1, sizeof(*q));
+	if (!q) {
+		errno = error ? error : ENOMEM;
+		return NULL;
+	}
+	q->verbs = (struct ibv_qp){
+		.context = pd->context, .qp_context = attr->qp_context, .pd = pd,
+		.send_cq = attr->send_cq, .recv_cq = attr->recv_cq, .qp_type = attr->qp_type,
+		.state = IBV_QPS_RESET,
+	};
+	q->sq_size = attr->cap.max_send_wr;
+	q->max_inline = attr->cap.max_inline_data;
+	q->max_sge = attr->cap.max_send_sge;
+	q->sq_sig_all = attr->sq_sig_all;
+	q->retry_at = FAKE_NEVER;
+	q->sq = calloc(q->sq_size ? q->sq_size : 1, sizeof(*q->sq));
+	q->inline_data = calloc(q->sq_size ? q->sq_size : 1, q->max_inline ? q->max_inline : 1);
+	fabric_lock();
+	shared = q->sq && q->inline_data && share_qp(q, attr);
+	fabric_unlock();
+	if (!shared || (script.null && !null_create_qp(q))) {
+		if (shared)
+			unshare_qp(q);
+		free_qp(q);
+		errno = ENOMEM;
+		return NULL;
+	}
+	q->verbs.qp_num = q->shared->qpn;
+	q->verbs.handle = q->index;
+	fake_context_of(pd->context)->qps++;
+	return &q->verbs;
+}
+
+int ibv_destroy_qp(struct ibv_qp *verbs)
+{
+	struct fake_qp *q = (struct fake_qp *)verbs;
+	int error = fault_call(CALL_destroy_qp);
+
+	if (error) {
+		errno = error;
+		return error;
+	}
+	report_line("qp %u messages=%llu posted=%llu signalled=%llu retired=%llu freed=%llu "
+		    "completions=%llu received=%llu sq_most=%llu sq_size=%u rq_most=%llu "
+		    "rq_size=%u state=%u", q->shared->qpn, (unsigned long long)q->messages,
+		    (unsigned long long)q->posted, (unsigned long long)q->signalled,
+		    (unsigned long long)q->retired, (unsigned long long)q->freed,
+		    (unsigned long long)q->completions,
+		    (unsigned long long)q->shared->received, (unsigned long long)q->sq_most,
+		    q->sq_size, (unsigned long long)q->shared->rq_most, q->shared->rq_size,
+		    atomic_load(&q->shared->state));
+	fabric_lock();
+	work_forget(q);
+	unshare_qp(q);
+	fabric_unlock();
+	fake_context_of(verbs->context)->qps--;
+	free_qp(q);
+	return 0;
+}
+
+void qp_fail(struct node *n, struct shared_qp *q)
+{
+	if (atomic_load(&q->state) == IBV_QPS_ERR)
+		return;
+	atomic_store(&q->state, IBV_QPS_ERR);
+	while (q->rq_head < q->rq_tail) {
+		struct ibv_wc wc = { .status = IBV_WC_WR_FLUSH_ERR };
+
+		recv_complete(n, q, &wc);
+	}
+}
+
+/* Each step of an RC queue pair, and what it cannot do without. */
+static const struct step {
+	enum ibv_qp_state from, to;
+	int mask;
+} steps[] = {
+	{ IBV_QPS_RESET, IBV_QPS_INIT,
+	  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
+	{ IBV_QPS_INIT, IBV_QPS_RTR,
+	  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+	  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER },
+	{ IBV_QPS_RTR, IBV_QPS_RTS,
+	  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+	  IBV_QP_MAX_QP_RD_ATOMIC },
+};
+
+static bool path_is_good(const struct fake_qp *q, const struct ibv_qp_attr *attr)
+{
+	if (attr->ah_attr.port_num != 1 || attr->path_mtu < IBV_MTU_256 ||
+	    (128ULL << attr->path_mtu) > script.mtu || attr->min_rnr_timer > 31 ||
+	    attr->max_dest_rd_atomic > script.max_dest_rd_atomic)
+		return false;
+	/* RoCE needs the GIDs; InfiniBand the LID. */
+	if (!script.infiniband && !attr->ah_attr.is_global)
+		return false;
+	return !attr->ah_attr.is_global ||
+	       device_gid(q->verbs.context, attr->ah_attr.grh.sgid_index);
+}
+
+static int to_rtr(struct fake_qp *q, const struct ibv_qp_attr *attr)
+{
+	struct shared_qp *s = q->shared;
+
+	if (!path_is_good(q, attr))
+		return EINVAL;
+	if (attr->ah_attr.is_global) {
+		s->sgid = device_gid(q->verbs.context, attr->ah_attr.grh.sgid_index)->gid;
+		s->dgid = attr->ah_attr.grh.dgid;
+	}
+	s->dest_qpn = attr->dest_qp_num;
+	s->rq_psn = attr->rq_psn;
+	s->path_mtu = attr->path_mtu;
+	s->max_dest_rd = attr->max_dest_rd_atomic;
+	s->min_rnr = attr->min_rnr_timer;
+	return 0;
+}
+
+static int to_rts(struct fake_qp *q, const struct ibv_qp_attr *attr)
+{
+	if (attr->timeout > 31 || attr->retry_cnt > 7 || attr->rnr_retry > 7 ||
+	    attr->max_rd_atomic > script.max_rd_atomic)
+		return EINVAL;
+	q->timeout = attr->timeout;
+	q->retry_cnt = q->retries = attr->retry_cnt;
+	q->rnr_retry = q->rnr_retries = attr->rnr_retry;
+	q->max_rd_atomic = attr->max_rd_atomic;
+	q->shared->sq_psn = attr->sq_psn;
+	return 0;
+}
+
+static int take_step(struct fake_qp *q, const struct ibv_qp_attr *attr, int mask)
+{
+	uint32_t state = atomic_load(&q->shared->state);
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		int rc = 0;
+
+		if (steps[i].from != state || steps[i].to != attr->qp_state)
+			continue;
+		if ((mask & steps[i].mask) != steps[i].mask)
+			return EINVAL;
+		if (attr->qp_state == IBV_QPS_INIT) {
+			if (attr->port_num != 1 || attr->pkey_index)
+				return EINVAL;
+			q->shared->access = attr->qp_access_flags;
+		} else {
+			rc = attr->qp_state == IBV_QPS_RTR ? to_rtr(q, attr) : to_rts(q, attr);
+		}
+		if (!rc)
+			atomic_store(&q->shared->state, attr->qp_state);
+		return rc;
+	}
+	return EINVAL;
+}
+
+int ibv_modify_qp(struct ibv_qp *verbs, struct ibv_qp_attr *attr, int mask)
+{
+	struct fake_qp *q = (struct fake_qp *)verbs;
+	int error = fault_call(CALL_modify_qp);
+
+	if (error || !(mask & IBV_QP_STATE)) {
+		errno = error ? error : EINVAL;
+		return errno;
+	}
+	fabric_lock();
+	if (attr->qp_state == IBV_QPS_ERR) {
+		null_leave(q);
+		qp_fail(own, q->shared);
+		work_progress();
+	} else {
+		error = take_step(q, attr, mask);
+	}
+	verbs->state = atomic_load(&q->shared->state);
+	fabric_unlock();
+	errno = error;
+	return error;
+}
+
+int ibv_query_qp(struct ibv_qp *verbs, struct ibv_qp_attr *attr, int mask,
+		 struct ibv_qp_init_attr *init)
+{
+	const struct fake_qp *q = (const struct fake_qp *)verbs;
+	int error = fault_call(CALL_query_qp);
+
+	(void)mask;
+	if (error)
+		return error;
+	*attr = (struct ibv_qp_attr){
+		.qp_state = atomic_load(&q->shared->state), .path_mtu = q->shared->path_mtu,
+		.rq_psn = q->shared->rq_psn, .sq_psn = q->shared->sq_psn,
+		.dest_qp_num = q->shared->dest_qpn, .qp_access_flags = q->shared->access,
+		.port_num = 1, .timeout = (uint8_t)q->timeout, .retry_cnt = (uint8_t)q->retry_cnt,
+		.rnr_retry = (uint8_t)q->rnr_retry, .max_rd_atomic = (uint8_t)q->max_rd_atomic,
+		.max_dest_rd_atomic = (uint8_t)q->shared->max_dest_rd,
+		.min_rnr_timer = (uint8_t)q->shared->min_rnr,
+		.cap = {
+			.max_send_wr = q->sq_size, .max_recv_wr = q->shared->rq_size,
+			.max_send_sge = q->max_sge, .max_recv_sge = FAKE_SGE,
+			.max_inline_data = q->max_inline,
+		},
+	};
+	*init = (struct ibv_qp_init_attr){
+		.send_cq = verbs->send_cq, .recv_cq = verbs->recv_cq, .qp_type = verbs->qp_type,
+		.cap = attr->cap, .sq_sig_all = q->sq_sig_all,
+	};
+	return 0;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The clock of the device, and with clock=virtual that of the program too: its
+ * CLOCK_MONOTONIC_RAW stands still from the first request on, but for what the device makes take
+ * time. The program is told that the kernel has no faith in the TSC, so that it uses that clock.
+ */
+#define _GNU_SOURCE
+#include "fake.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define CLOCKSOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+
+static int (*real_clock_gettime)(clockid_t id, struct timespec *ts);
+static FILE *(*real_fopen)(const char *path, const char *mode);
+static _Atomic uint64_t stands_at; /* 0: the virtual clock has not begun */
+
+static void __attribute__((constructor(101))) find_real(void)
+{
+	*(void **)&real_clock_gettime = dlsym(RTLD_NEXT, "clock_gettime");
+	*(void **)&real_fopen = dlsym(RTLD_NEXT, "fopen");
+}
+
+static uint64_t real_now(void)
+{
+	struct timespec ts;
+
+	if (!real_clock_gettime)
+		find_real();
+	real_clock_gettime(CLOCK_MONOTONIC_RAW, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+uint64_t fake_now(void)
+{
+	uint64_t now = atomic_load_explicit(&stands_at, memory_order_relaxed);
+
+	if (now)
+		return now;
+	now = real_now();
+	if (script.virtual_clock)
+		atomic_store(&stands_at, now);
+	return now;
+}
+
+void fake_sleep_until(uint64_t when)
+{
+	if (script.virtual_clock && when > fake_now())
+		atomic_store(&stands_at, when);
+}
+
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	uint64_t now = atomic_load_explicit(&stands_at, memory_order_relaxed);
+
+	if (!real_clock_gettime)
+		find_real();
+	if (!now || id != CLOCK_MONOTONIC_RAW)
+		return real_clock_gettime(id, ts);
+	ts->tv_sec = (time_t)(now / 1000000000);
+	ts->tv_nsec = (long)(now % 1000000000);
+	return 0;
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	if (!real_fopen)
+		find_real();
+	return real_fopen(script.virtual_clock && !strcmp(path, CLOCKSOURCE) ? "/dev/null" : path,
+			  mode);
+}

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Requests on their way: posted, executed, retired, freed. Executed when the wire has brought them
+ * there; retired, in order, when the answer is back; freed when a completion has been polled that
+ * was put in with them or later, and not before.
+ */
+#include "fake.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+static struct fake_qp *active;               /* with requests that are not retired */
+static _Atomic uint64_t next_event = FAKE_NEVER; /* when something may happen to one of them */
+static uint64_t sends_completed, recvs_completed, device_free_at;
+
+void cq_push(struct node *n, struct shared_cq *cq, const struct shared_cqe *e)
+{
+	uint64_t tail = atomic_load(&cq->tail), used = tail - atomic_load(&cq->head);
+
+	if (cq->dead)
+		return;
+	if (used >= cq->cqe) {
+		cq->dead = 1;
+		cq->overruns++;
+		report_violation("a completion queue of %u entries was overrun", cq->cqe);
+		fabric_event(n, IBV_EVENT_CQ_ERR, cq->cookie);
+		return;
+	}
+	cq->entry[tail % cq->cqe] = *e;
+	cq->most = used + 1 > cq->most ? used + 1 : cq->most;
+	atomic_store_explicit(&cq->tail, tail + 1, memory_order_release);
+}
+
+void recv_complete(struct node *n, struct shared_qp *q, const struct ibv_wc *wc)
+{
+	const struct shared_recv *ring = node_at(n, q->rq);
+	struct shared_cqe e = { .wc = *wc, .qp = q->qpn & FAKE_QPS };
+
+	e.wc.wr_id = ring[q->rq_head++ % q->rq_size].wr_id;
+	e.wc.qp_num = q->qpn;
+	cq_push(n, node_at(n, q->recv_cq), &e);
+}
+
+static const enum ibv_wc_opcode wc_opcodes[] = {
+	[IBV_WR_SEND] = IBV_WC_SEND, [IBV_WR_SEND_WITH_IMM] = IBV_WC_SEND,
+	[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE, [IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
+	[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ, [IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
+};
+
+/* A completion, as the script wants it. */
+static void complete_send(struct fake_qp *q, const struct fake_wqe *w)
+{
+	struct shared_cq *cq = ((struct fake_cq *)q->verbs.send_cq)->shared;
+	struct shared_cqe e = {
+		.wc = {
+			.wr_id = w->wr_id, .status = w->status, .opcode = wc_opcodes[w->opcode],
+			.byte_len = w->length, .qp_num = q->shared->qpn,
+		},
+		.qp = q->index, .send = true, .frees = q->retired,
+	};
+
+	sends_completed++;
+	q->completions++;
+	if (sends_completed == script.lose)
+		return;
+	cq_push(own, cq, &e);
+	if (sends_completed == script.duplicate)
+		cq_push(own, cq, &e);
+}
+
+/* The answer to the oldest request is there. */
+static void retire(struct fake_qp *q, struct fake_wqe *w)
+{
+	bool signalled = q->sq_sig_all || w->flags & IBV_SEND_SIGNALED;
+
+	if (script.status_at && signalled && sends_completed + 1 == script.status_at &&
+	    w->status == IBV_WC_SUCCESS)
+		w->status = (enum ibv_wc_status)script.status;
+	q->retired++;
+	if (w->status != IBV_WC_SUCCESS)
+		qp_fail(own, q->shared);
+	if (signalled || w->status != IBV_WC_SUCCESS)
+		complete_send(q, w);
+}
+
+static bool is_read(const struct fake_wqe *w)
+{
+	return w->opcode == IBV_WR_RDMA_READ || w->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	       w->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* A queue pair begins no more reads and atomics at a time than it may. */
+static bool must_wait_for_reads(const struct fake_qp *q, const struct fake_wqe *w)
+{
+	uint32_t outstanding = 0;
+
+	if (!is_read(w) || !q->max_rd_atomic)
+		return false;
+	for (uint64_t i = q->retired; i < q->executed; i++)
+		outstanding += is_read(&q->sq[i % q->sq_size]);
+	return outstanding >= q->max_rd_atomic;
+}
+
+/* When the completion of a request that is executed now is there. */
+static uint64_t due_at(struct fake_qp *q, uint64_t now)
+{
+	static uint64_t executed;
+	uint64_t due = now + script.wire + script.late;
+
+	if (script.lates)
+		due += script.late_list[executed % script.lates];
+	if (++executed == script.stall_at)
+		due += script.stall;
+	if (due < q->last_due)
+		due = q->last_due;
+	q->last_due = due;
+	return due;
+}
+
+static void execute_some(struct fake_qp *q, uint64_t now)
+{
+	while (q->executed < q->posted && atomic_load(&q->shared->state) == IBV_QPS_RTS) {
+		struct fake_wqe *w = &q->sq[q->executed % q->sq_size];
+
+		if (now < w->execute_at || (q->retry_at != FAKE_NEVER && now < q->retry_at) ||
+		    must_wait_for_reads(q, w) || !wqe_execute(q, w, now))
+			return;
+		q->executed++;
+		w->due = due_at(q, now);
+		if (w->status != IBV_WC_SUCCESS)
+			return; /* nothing behind it is done */
+	}
+}
+
+static bool failed(const struct fake_qp *q)
+{
+	return atomic_load(&q->shared->state) == IBV_QPS_ERR;
+}
+
+/* In error, what was never executed is flushed, behind what was. */
+static void retire_some(struct fake_qp *q, uint64_t now)
+{
+	while (q->retired < q->posted) {
+		struct fake_wqe *w = &q->sq[q->retired % q->sq_size];
+
+		if (q->retired == q->executed) {
+			if (!failed(q))
+				return;
+			w->status = IBV_WC_WR_FLUSH_ERR;
+			q->executed++;
+		} else if (now < w->due && !(failed(q) && w->status == IBV_WC_SUCCESS)) {
+			return;
+		}
+		retire(q, w);
+	}
+}
+
+static uint64_t next_of(const struct fake_qp *q)
+{
+	uint64_t next = FAKE_NEVER, at;
+
+	if (q->retired < q->executed)
+		next = q->sq[q->retired % q->sq_size].due;
+	if (q->executed < q->posted && !must_wait_for_reads(q, &q->sq[q->executed % q->sq_size])) {
+		at = q->sq[q->executed % q->sq_size].execute_at;
+		if (q->retry_at != FAKE_NEVER && q->retry_at > at)
+			at = q->retry_at;
+		next = at < next ? at : next;
+	}
+	return next;
+}
+
+void work_progress(void)
+{
+	struct fake_qp **p = &active;
+	uint64_t now = fake_now(), next = FAKE_NEVER;
+
+	while (*p) {
+		struct fake_qp *q = *p;
+		uint64_t before;
+
+		do { /* a read that retires lets the next one begin */
+			before = q->retired;
+			execute_some(q, now);
+			retire_some(q, now);
+		} while (q->retired > before && q->executed < q->posted);
+		if (q->retired == q->posted) {
+			q->active = false;
+			*p = q->next_active;
+			continue;
+		}
+		next = next_of(q) < next ? next_of(q) : next;
+		p = &q->next_active;
+	}
+	atomic_store(&next_event, next);
+}
+
+void work_forget(struct fake_qp *q)
+{
+	for (struct fake_qp **p = &active; *p; p = &(*p)->next_active)
+		if (*p == q) {
+			*p = q->next_active;
+			return;
+		}
+}
+
+static int check_send(const struct fake_qp *q, const struct ibv_send_wr *wr)
+{
+	uint32_t state = atomic_load(&q->shared->state);
+	uint64_t length = 0;
+
+	if (state != IBV_QPS_RTS && state != IBV_QPS_ERR)
+		return EINVAL;
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > q->max_sge ||
+	    wr->opcode > IBV_WR_ATOMIC_FETCH_AND_ADD)
+		return EINVAL;
+	for (int i = 0; i < wr->num_sge; i++)
+		length += wr->sg_list[i].length;
+	if (length > UINT32_MAX || (wr->send_flags & IBV_SEND_INLINE && length > q->max_inline))
+		return EINVAL;
+	if (q->posted - q->freed < q->sq_size)
+		return 0;
+	report_violation("queue pair %u: a request beyond its %u slots", q->shared->qpn,
+			 q->sq_size);
+	return ENOMEM;
+}
+
+static void copy_inline(struct fake_qp *q, const struct ibv_send_wr *wr)
+{
+	unsigned char *at = q->inline_data + q->posted % q->sq_size * q->max_inline;
+
+	for (int i = 0; i < wr->num_sge; i++) {
+		memcpy(at, (void *)(uintptr_t)wr->sg_list[i].addr, wr->sg_list[i].length);
+		at += wr->sg_list[i].length;
+	}
+}
+
+/* The device takes its time for each message, one after the other. */
+static uint64_t paced(uint64_t now)
+{
+	if (!script.pace)
+		return now;
+	device_free_at = (device_free_at > now ? device_free_at : now) + script.pace;
+	return device_free_at;
+}
+
+static void enqueue(struct fake_qp *q, const struct ibv_send_wr *wr, uint64_t now)
+{
+	struct fake_wqe *w = &q->sq[q->posted % q->sq_size];
+
+	*w = (struct fake_wqe){
+		.wr_id = wr->wr_id, .opcode = wr->opcode, .flags = wr->send_flags,
+		.num_sge = (uint32_t)wr->num_sge, .imm = wr->imm_data,
+		.execute_at = paced(now) + script.wire,
+	};
+	for (int i = 0; i < wr->num_sge; i++) {
+		w->sge[i] = wr->sg_list[i];
+		w->length += wr->sg_list[i].length;
+	}
+	if (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP) {
+		w->remote = wr->wr.atomic.remote_addr;
+		w->rkey = wr->wr.atomic.rkey;
+		w->compare = wr->wr.atomic.compare_add;
+		w->swap = wr->wr.atomic.swap;
+	} else {
+		w->remote = wr->wr.rdma.remote_addr;
+		w->rkey = wr->wr.rdma.rkey;
+	}
+	if (wr->send_flags & IBV_SEND_INLINE)
+		copy_inline(q, wr);
+	trace_line("post %u %d %llx %u %llx", q->shared->qpn, wr->opcode,
+		   wr->num_sge ? (unsigned long long)wr->sg_list[0].addr : 0ULL, w->length,
+		   (unsigned long long)w->remote);
+	q->posted++;
+	q->messages += w->length != 0;
+	q->signalled += q->sq_sig_all || wr->send_flags & IBV_SEND_SIGNALED;
+	if (q->posted - q->freed > q->sq_most)
+		q->sq_most = q->posted - q->freed;
+}
+
+int work_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	struct fake_qp *q = (struct fake_qp *)verbs;
+	int error = fault_call(CALL_post_send);
+	uint64_t now;
+
+	*bad = wr;
+	if (error)
+		return error;
+	fabric_lock();
+	now = fake_now();
+	for (; wr; wr = wr->next) {
+		error = check_send(q, wr);
+		*bad = wr;
+		if (error)
+			break;
+		enqueue(q, wr, now);
+	}
+	if (!q->active && q->retired < q->posted) {
+		q->active = true;
+		q->next_active = active;
+		active = q;
+	}
+	work_progress();
+	fabric_unlock();
+	return error;
+}
+
+static int post_one_recv(struct fake_qp *q, const struct ibv_recv_wr *wr)
+{
+	struct shared_qp *s = q->shared;
+	struct shared_recv *r;
+
+	if (wr->num_sge < 0 || wr->num_sge > FAKE_SGE ||
+	    atomic_load(&s->state) == IBV_QPS_RESET)
+		return EINVAL;
+	if (s->rq_tail - s->rq_head >= s->rq_size) {
+		report_violation("queue pair %u: a receive beyond its %u slots", s->qpn,
+				 s->rq_size);
+		return ENOMEM;
+	}
+	r = (struct shared_recv *)node_at(own, s->rq) + s->rq_tail % s->rq_size;
+	*r = (struct shared_recv){ .wr_id = wr->wr_id, .num_sge = (uint32_t)wr->num_sge };
+	for (int i = 0; i < wr->num_sge; i++)
+		r->sge[i] = wr->sg_list[i];
+	s->rq_tail++;
+	if (s->rq_tail - s->rq_head > s->rq_most)
+		s->rq_most = s->rq_tail - s->rq_head;
+	if (failed(q)) {
+		struct ibv_wc wc = { .status = IBV_WC_WR_FLUSH_ERR };
+
+		recv_complete(own, s, &wc);
+	}
+	return 0;
+}
+
+int work_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	int error = fault_call(CALL_post_recv);
+
+	*bad = wr;
+	if (error)
+		return error;
+	fabric_lock();
+	for (; wr && !error; wr = wr->next) {
+		*bad = wr;
+		error = post_one_recv((struct fake_qp *)verbs, wr);
+	}
+	fabric_unlock();
+	return error;
+}
+
+static bool is_empty(const struct shared_cq *cq)
+{
+	return atomic_load_explicit(&cq->head, memory_order_relaxed) ==
+	       atomic_load_explicit(&cq->tail, memory_order_acquire);
+}
+
+/* What a polled completion means for its queue pair. */
+static void polled(const struct shared_cqe *e, struct ibv_wc *wc)
+{
+	struct fake_qp *q = qp_by_index(e->qp);
+
+	if (e->send && q && e->frees > q->freed)
+		q->freed = e->frees;
+	if (!e->send && ++recvs_completed == script.recv_status_at)
+		wc->status = (enum ibv_wc_status)script.recv_status;
+}
+
+int work_take(struct ibv_cq *verbs, int n, struct ibv_wc *wc)
+{
+	struct shared_cq *cq = ((struct fake_cq *)verbs)->shared;
+	uint64_t next = atomic_load_explicit(&next_event, memory_order_relaxed);
+	int i;
+
+	if (is_empty(cq) && next == FAKE_NEVER)
+		return 0;
+	if (is_empty(cq) && fake_now() < next && !script.virtual_clock)
+		return 0;
+	fabric_lock();
+	work_progress();
+	while (script.virtual_clock && is_empty(cq) && atomic_load(&next_event) != FAKE_NEVER) {
+		fake_sleep_until(atomic_load(&next_event));
+		work_progress();
+	}
+	for (i = 0; i < n && !is_empty(cq); i++) {
+		uint64_t head = atomic_load(&cq->head);
+		const struct shared_cqe *e = &cq->entry[head % cq->cqe];
+
+		wc[i] = e->wc;
+		polled(e, &wc[i]);
+		atomic_store(&cq->head, head + 1);
+	}
+	fabric_unlock();
+	return i;
+}
+
+int work_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
+{
+	int error = fault_call(CALL_poll_cq);
+
+	return error ? -error : work_take(cq, n, wc);
+}
