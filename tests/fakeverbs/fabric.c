@@ -20,7 +20,8 @@
 #define CHECK_NS 1000000          /* how often another process is looked for */
 #define SMALLEST_BITS 6
 
-static struct fabric *fabric;
+struct fabric *fabric;
+
 static struct node own_node = { .fd = -1, .events_fd = -1 };
 static struct node *nodes[FAKE_NODES + 1];
 static bool locked; /* by us; not when the lock was passed by */
@@ -188,6 +189,8 @@ static int make_node(uint32_t number)
 		return ENOMEM;
 	own->shared->heap_used = (sizeof(*own->shared) + 63) / 64 * 64;
 	own->shared->link_up = !script.down;
+	own->shared->virtual_clock = script.virtual_clock;
+	atomic_store(&own->shared->next_event, FAKE_NEVER);
 	node_path(path, sizeof(path), number, own->serial, "events");
 	if (mkfifo(path, 0600))
 		return errno;

@@ -75,7 +75,10 @@ uint64_t script_draw(uint64_t n);
 /* ---- time.c ---- */
 
 uint64_t fake_now(void);
-void fake_sleep_until(uint64_t when); /* moves the virtual clock; nothing with the real one */
+uint64_t fake_real_now(void);
+
+/* From now on this process lives by the fabric's virtual clock. */
+void time_stands(void);
 
 /* ---- fabric.c: what processes share ---- */
 
@@ -130,12 +133,18 @@ struct shared_mr {
 struct shared_node {
 	uint64_t heap_used, free_list[40];
 	bool link_up;
+	/* Virtual time passes only when nobody has anything to do now. */
+	bool virtual_clock, busy;    /* busy: took a completion, and has not polled in vain since */
+	uint64_t unpolled;           /* completions */
+	_Atomic uint64_t polled_at;  /* real time */
+	_Atomic uint64_t next_event; /* when something may happen to one of its requests */
 	struct shared_qp qp[FAKE_QPS + 1]; /* index 0 is not used */
 	struct shared_mr mr[FAKE_MRS];
 };
 
 struct fabric {
 	pthread_mutex_t lock;
+	_Atomic uint64_t virtual_now; /* 0: has not begun */
 	struct {
 		int32_t pid;
 		uint64_t serial;
@@ -152,6 +161,8 @@ struct node {
 };
 
 extern struct node *const own; /* NULL fields until fabric_attach() */
+
+extern struct fabric *fabric;
 
 int fabric_attach(void); /* 0 or an errno; once a process */
 void fabric_lock(void);

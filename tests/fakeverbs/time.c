@@ -2,7 +2,8 @@
 /*
  * The clock of the device, and with clock=virtual that of the program too: its
  * CLOCK_MONOTONIC_RAW stands still from the first request on, but for what the device makes take
- * time. The program is told that the kernel has no faith in the TSC, so that it uses that clock.
+ * time. It is one clock for all processes of the fabric that have it. The program is told that the
+ * kernel has no faith in the TSC, so that it uses that clock.
  */
 #define _GNU_SOURCE
 #include "fake.h"
@@ -17,7 +18,7 @@
 
 static int (*real_clock_gettime)(clockid_t id, struct timespec *ts);
 static FILE *(*real_fopen)(const char *path, const char *mode);
-static _Atomic uint64_t stands_at; /* 0: the virtual clock has not begun */
+static _Atomic bool stands;
 
 static void __attribute__((constructor(101))) find_real(void)
 {
@@ -25,7 +26,7 @@ static void __attribute__((constructor(101))) find_real(void)
 	*(void **)&real_fopen = dlsym(RTLD_NEXT, "fopen");
 }
 
-static uint64_t real_now(void)
+uint64_t fake_real_now(void)
 {
 	struct timespec ts;
 
@@ -37,30 +38,30 @@ static uint64_t real_now(void)
 
 uint64_t fake_now(void)
 {
-	uint64_t now = atomic_load_explicit(&stands_at, memory_order_relaxed);
-
-	if (now)
-		return now;
-	now = real_now();
-	if (script.virtual_clock)
-		atomic_store(&stands_at, now);
-	return now;
+	return atomic_load_explicit(&stands, memory_order_relaxed) ?
+		       atomic_load_explicit(&fabric->virtual_now, memory_order_relaxed) :
+		       fake_real_now();
 }
 
-void fake_sleep_until(uint64_t when)
+void time_stands(void)
 {
-	if (script.virtual_clock && when > fake_now())
-		atomic_store(&stands_at, when);
+	uint64_t begun = 0;
+
+	if (!script.virtual_clock || atomic_load(&stands))
+		return;
+	atomic_compare_exchange_strong(&fabric->virtual_now, &begun, fake_real_now());
+	atomic_store(&stands, true);
 }
 
 int clock_gettime(clockid_t id, struct timespec *ts)
 {
-	uint64_t now = atomic_load_explicit(&stands_at, memory_order_relaxed);
+	uint64_t now;
 
 	if (!real_clock_gettime)
 		find_real();
-	if (!now || id != CLOCK_MONOTONIC_RAW)
+	if (!atomic_load_explicit(&stands, memory_order_relaxed) || id != CLOCK_MONOTONIC_RAW)
 		return real_clock_gettime(id, ts);
+	now = fake_now();
 	ts->tv_sec = (time_t)(now / 1000000000);
 	ts->tv_nsec = (long)(now % 1000000000);
 	return 0;

@@ -10,8 +10,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#define STOPPED_NS 300000000 /* who has not polled for so long has stopped to */
+
 static struct fake_qp *active;               /* with requests that are not retired */
-static _Atomic uint64_t next_event = FAKE_NEVER; /* when something may happen to one of them */
 static uint64_t sends_completed, recvs_completed, device_free_at;
 
 void cq_push(struct node *n, struct shared_cq *cq, const struct shared_cqe *e)
@@ -29,6 +30,7 @@ void cq_push(struct node *n, struct shared_cq *cq, const struct shared_cqe *e)
 	}
 	cq->entry[tail % cq->cqe] = *e;
 	cq->most = used + 1 > cq->most ? used + 1 : cq->most;
+	n->shared->unpolled++;
 	atomic_store_explicit(&cq->tail, tail + 1, memory_order_release);
 }
 
@@ -194,7 +196,7 @@ void work_progress(void)
 		next = next_of(q) < next ? next_of(q) : next;
 		p = &q->next_active;
 	}
-	atomic_store(&next_event, next);
+	atomic_store(&own->shared->next_event, next);
 }
 
 void work_forget(struct fake_qp *q)
@@ -290,6 +292,7 @@ int work_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send
 	if (error)
 		return error;
 	fabric_lock();
+	time_stands();
 	now = fake_now();
 	for (; wr; wr = wr->next) {
 		error = check_send(q, wr);
@@ -369,30 +372,66 @@ static void polled(const struct shared_cqe *e, struct ibv_wc *wc)
 		wc->status = (enum ibv_wc_status)script.recv_status;
 }
 
-int work_take(struct ibv_cq *verbs, int n, struct ibv_wc *wc)
+/*
+ * Moves the virtual clock to the next thing that happens to anybody; false when somebody still has
+ * something to do at this moment, or nothing is to come.
+ */
+static bool pass_time(void)
 {
-	struct shared_cq *cq = ((struct fake_cq *)verbs)->shared;
-	uint64_t next = atomic_load_explicit(&next_event, memory_order_relaxed);
+	uint64_t next = FAKE_NEVER, now = fake_real_now();
+
+	own->shared->busy = false;
+	for (uint32_t i = 1; i <= FAKE_NODES; i++) {
+		const struct node *n = fabric->node[i].pid ? fabric_node(i) : NULL;
+		uint64_t at;
+
+		if (!n || !n->shared->virtual_clock)
+			continue;
+		if ((n->shared->busy || n->shared->unpolled) &&
+		    now - atomic_load(&n->shared->polled_at) < STOPPED_NS)
+			return false;
+		at = atomic_load(&n->shared->next_event);
+		next = at < next ? at : next;
+	}
+	if (next == FAKE_NEVER || next <= atomic_load(&fabric->virtual_now))
+		return false;
+	atomic_store(&fabric->virtual_now, next);
+	return true;
+}
+
+static int take_completions(struct shared_cq *cq, int n, struct ibv_wc *wc)
+{
 	int i;
 
-	if (is_empty(cq) && next == FAKE_NEVER)
-		return 0;
-	if (is_empty(cq) && fake_now() < next && !script.virtual_clock)
-		return 0;
-	fabric_lock();
-	work_progress();
-	while (script.virtual_clock && is_empty(cq) && atomic_load(&next_event) != FAKE_NEVER) {
-		fake_sleep_until(atomic_load(&next_event));
-		work_progress();
-	}
 	for (i = 0; i < n && !is_empty(cq); i++) {
 		uint64_t head = atomic_load(&cq->head);
 		const struct shared_cqe *e = &cq->entry[head % cq->cqe];
 
 		wc[i] = e->wc;
 		polled(e, &wc[i]);
+		own->shared->unpolled--;
+		own->shared->busy = true;
 		atomic_store(&cq->head, head + 1);
 	}
+	return i;
+}
+
+int work_take(struct ibv_cq *verbs, int n, struct ibv_wc *wc)
+{
+	struct shared_cq *cq = ((struct fake_cq *)verbs)->shared;
+	uint64_t next = atomic_load_explicit(&own->shared->next_event, memory_order_relaxed);
+	int i;
+
+	if (!script.virtual_clock && is_empty(cq) && (next == FAKE_NEVER || fake_now() < next))
+		return 0;
+	time_stands();
+	if (script.virtual_clock)
+		atomic_store(&own->shared->polled_at, fake_real_now());
+	fabric_lock();
+	work_progress();
+	while (script.virtual_clock && is_empty(cq) && pass_time())
+		work_progress();
+	i = take_completions(cq, n, wc);
 	fabric_unlock();
 	return i;
 }
