@@ -112,8 +112,11 @@ static void read_lates(const char *path)
 
 	if (!f)
 		quit("late=@%s: %s", path, strerror(errno));
-	while (fscanf(f, "%" SCNu64, &value) == 1) {
-		script.late_list = realloc(script.late_list, (script.lates + 1) * sizeof(value));
+	for (size_t room = 0; fscanf(f, "%" SCNu64, &value) == 1;) {
+		if (script.lates == room) {
+			room = room ? 2 * room : 1024;
+			script.late_list = realloc(script.late_list, room * sizeof(value));
+		}
 		script.late_list[script.lates++] = value;
 	}
 	fclose(f);
