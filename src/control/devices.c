@@ -6,6 +6,9 @@
 #include "control/fields.h"
 #include "control/messages.h"
 
+/* More than any host has: a message of zeros only must not make its reader allocate for each. */
+enum { DEVICES_MAX = 1024, PORTS_MAX = 255, GIDS_MAX = 16384 };
+
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const struct field device_fields[] = {
@@ -73,17 +76,21 @@ json_t *message_devices(const struct inventory *inventory)
 	return message;
 }
 
-/* Room for what the array under name has, in *list; its length goes to *size. */
-static int get_array(const json_t *object, const char *name, size_t element, const json_t **array,
-		     void *list, size_t *size, const char **key)
+/* The array under name, of at most max elements. */
+static int get_array(const json_t *object, const char *name, size_t max, const json_t **array,
+		     const char **key)
+{
+	*key = name;
+	*array = json_object_get(object, name);
+	return json_is_array(*array) && json_array_size(*array) <= max ? 0 : -EBADMSG;
+}
+
+/* Room for what array has, in *list; its length goes to *size. */
+static int make_room(const json_t *array, size_t element, void *list, size_t *size)
 {
 	void **room = list;
 
-	*key = name;
-	*array = json_object_get(object, name);
-	if (!json_is_array(*array))
-		return -EBADMSG;
-	*size = json_array_size(*array);
+	*size = json_array_size(array);
 	*room = *size ? calloc(*size, element) : NULL;
 	if (*room || !*size)
 		return 0;
@@ -97,7 +104,9 @@ static int get_port(const json_t *json, struct inventory_port *p, const char **k
 	int rc = fields_decode(port_fields, COUNT(port_fields), json, p, key);
 
 	if (!rc)
-		rc = get_array(json, "gids", sizeof(*p->gids), &gids, &p->gids, &p->gid_count, key);
+		rc = get_array(json, "gids", GIDS_MAX, &gids, key);
+	if (!rc)
+		rc = make_room(gids, sizeof(*p->gids), &p->gids, &p->gid_count);
 	for (size_t i = 0; !rc && i < p->gid_count; i++)
 		rc = fields_decode(gid_fields, COUNT(gid_fields), json_array_get(gids, i),
 				   &p->gids[i], key);
@@ -110,8 +119,9 @@ static int get_device(const json_t *json, struct inventory_device *d, const char
 	int rc = fields_decode(device_fields, COUNT(device_fields), json, d, key);
 
 	if (!rc)
-		rc = get_array(json, "ports", sizeof(*d->ports), &ports, &d->ports, &d->port_count,
-			       key);
+		rc = get_array(json, "ports", PORTS_MAX, &ports, key);
+	if (!rc)
+		rc = make_room(ports, sizeof(*d->ports), &d->ports, &d->port_count);
 	for (size_t i = 0; !rc && i < d->port_count; i++)
 		rc = get_port(json_array_get(ports, i), &d->ports[i], key);
 	return rc;
@@ -120,9 +130,12 @@ static int get_device(const json_t *json, struct inventory_device *d, const char
 int message_get_devices(const json_t *json, struct inventory *inventory, const char **key)
 {
 	const json_t *devices;
-	int rc = get_array(json, "devices", sizeof(*inventory->devices), &devices,
-			   &inventory->devices, &inventory->count, key);
+	int rc = get_array(json, "devices", DEVICES_MAX, &devices, key);
 
+	*inventory = (struct inventory){ 0 };
+	if (!rc)
+		rc = make_room(devices, sizeof(*inventory->devices), &inventory->devices,
+			       &inventory->count);
 	for (size_t i = 0; !rc && i < inventory->count; i++)
 		rc = get_device(json_array_get(devices, i), &inventory->devices[i], key);
 	return rc;

@@ -36,6 +36,30 @@ int fields_get_u64(const json_t *json, uint64_t *value)
 	return 0;
 }
 
+/* Bytes of text that fit into size with a terminator, without the half of a character. */
+static size_t whole_characters(const char *text, size_t size)
+{
+	size_t n = strnlen(text, size - 1);
+
+	/* Bytes of a character after its first are 10xxxxxx. */
+	while (n && text[n] && ((unsigned char)text[n] & 0xc0) == 0x80)
+		n--;
+	return n;
+}
+
+/* What was cut, and so fills its array, may end in the first bytes of a character: they go too. */
+static json_t *encode_text(const char *text, size_t size)
+{
+	size_t n = strlen(text), lead = n;
+	json_t *json = json_string(text);
+
+	while (lead && n - lead < 3 && ((unsigned char)text[lead - 1] & 0xc0) == 0x80)
+		lead--;
+	if (!json && n == size - 1 && lead && (unsigned char)text[lead - 1] >= 0xc0)
+		json = json_stringn(text, lead - 1);
+	return json ? json : json_string("?");
+}
+
 static json_t *encode_one(const struct field *f, const void *at)
 {
 	double number;
@@ -53,7 +77,8 @@ static json_t *encode_one(const struct field *f, const void *at)
 	case FIELD_BOOL:
 		return json_boolean(*(const bool *)at);
 	case FIELD_TEXT:
-		return json_string(at);
+		/* A host may have a name that is not UTF-8: it is lost, the message is not. */
+		return encode_text(at, f->size);
 	}
 	return NULL;
 }
@@ -63,12 +88,8 @@ json_t *fields_encode(const struct field *fields, size_t count, const void *base
 	json_t *object = json_object();
 
 	for (size_t i = 0; object && i < count; i++) {
-		json_t *value = encode_one(&fields[i], (const char *)base + fields[i].offset);
-
-		/* A host may have a name that is not UTF-8: it is lost, the message is not. */
-		if (!value && fields[i].kind == FIELD_TEXT)
-			value = json_string("?");
-		json_object_set_new(object, fields[i].key, value);
+		json_object_set_new(object, fields[i].key,
+				    encode_one(&fields[i], (const char *)base + fields[i].offset));
 	}
 	return object;
 }
@@ -94,6 +115,19 @@ static int decode_number(const struct field *f, const json_t *json, void *at)
 	return 0;
 }
 
+static int decode_text(const struct field *f, const json_t *json, char *at)
+{
+	const char *text = json_string_value(json);
+	size_t n;
+
+	if (!text)
+		return -EBADMSG;
+	n = whole_characters(text, f->size);
+	memcpy(at, text, n);
+	at[n] = '\0';
+	return 0;
+}
+
 static int decode_one(const struct field *f, const json_t *json, void *at)
 {
 	switch (f->kind) {
@@ -108,10 +142,7 @@ static int decode_one(const struct field *f, const json_t *json, void *at)
 		*(bool *)at = json_is_true(json);
 		return 0;
 	case FIELD_TEXT:
-		if (!json_is_string(json))
-			return -EBADMSG;
-		snprintf(at, f->size, "%s", json_string_value(json));
-		return 0;
+		return decode_text(f, json, at);
 	default:
 		return decode_number(f, json, at);
 	}

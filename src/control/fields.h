@@ -18,7 +18,7 @@ enum field_kind {
 	FIELD_U64,
 	FIELD_DOUBLE,
 	FIELD_BOOL,
-	FIELD_TEXT, /* a char array; too long a string is cut */
+	FIELD_TEXT, /* a char array; too long a string is cut between characters */
 };
 
 struct field {

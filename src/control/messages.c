@@ -145,8 +145,10 @@ static int get_setting(const json_t *json, const struct option_row *row, struct 
 		return -EBADMSG;
 	if (row->kind == OPTION_ENUM || row->kind == OPTION_ENUMS)
 		return option_word(row->words, s->value) ? 0 : -EBADMSG;
-	/* 0 stands for "by time" and "by count", which no row's range has to contain. */
-	return s->value > row->max && !option_word(row->words, s->value) ? -EBADMSG : 0;
+	/* 0 stands for "by time", "by count" and others that no row's range has to contain. */
+	if (!s->value || option_word(row->words, s->value))
+		return 0;
+	return s->value < row->min || s->value > row->max ? -EBADMSG : 0;
 }
 
 /* These divide or size something on this side, so zero is refused here and now. */
@@ -192,7 +194,9 @@ json_t *message_ready(uint64_t clock_ns)
 int message_get_ready(const json_t *json, uint64_t *clock_ns, const char **key)
 {
 	*key = "clock_ns";
-	return fields_get_u64(json_object_get(json, "clock_ns"), clock_ns);
+	if (fields_get_u64(json_object_get(json, "clock_ns"), clock_ns))
+		return -EBADMSG;
+	return *clock_ns < MESSAGE_CLOCK_MAX ? 0 : -EBADMSG;
 }
 
 static const struct field accept_fields[] = {
@@ -291,13 +295,15 @@ json_t *message_sent(const struct message_sent *m)
 int message_get_sent(const json_t *json, struct message_sent *m, const char **key)
 {
 	const json_t *totals = json_object_get(json, "totals");
+	uint64_t sum = 0;
 
 	*key = "totals";
 	if (!json_is_array(totals) || json_array_size(totals) > m->count)
 		return -EBADMSG;
 	m->count = (uint32_t)json_array_size(totals);
 	for (uint32_t i = 0; i < m->count; i++)
-		if (fields_get_u64(json_array_get(totals, i), &m->total[i]))
+		if (fields_get_u64(json_array_get(totals, i), &m->total[i]) ||
+		    __builtin_add_overflow(sum, m->total[i], &sum))
 			return -EBADMSG;
 	*key = "missed";
 	return fields_get_u64(json_object_get(json, "missed"), &m->missed);

@@ -21,6 +21,12 @@
 /* Another major cannot be talked to; a new minor only adds keys. */
 enum { PROTOCOL_MAJOR = 1, PROTOCOL_MINOR = 0 };
 
+/*
+ * Times of a clock are below this, 73 years: the sums and differences that are made of some of
+ * them, of both sides, have a sign and do not overflow.
+ */
+#define MESSAGE_CLOCK_MAX (UINT64_C(1) << 61)
+
 struct message_greeting {
 	uint32_t major, minor;
 	bool busy; /* another session is being served; the connection ends here */

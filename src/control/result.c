@@ -94,7 +94,8 @@ static int decode_buckets(const json_t *json, struct histogram *h)
 	uint64_t total = 0;
 
 	if (!json_is_array(low) || !json_is_array(count) ||
-	    json_array_size(low) != json_array_size(count))
+	    json_array_size(low) != json_array_size(count) ||
+	    json_array_size(low) > HISTOGRAM_BUCKETS)
 		return -EBADMSG;
 	for (size_t i = 0; i < json_array_size(low); i++) {
 		uint64_t at, n;
@@ -107,6 +108,24 @@ static int decode_buckets(const json_t *json, struct histogram *h)
 			return -EBADMSG;
 	}
 	return total == h->m.n ? 0 : -EBADMSG;
+}
+
+/* What a report makes of the moments has to be a number, and lie where the buckets say. */
+static int check_moments(const struct histogram *h, const char **key)
+{
+	uint32_t low = 0, high = HISTOGRAM_BUCKETS - 1;
+
+	histogram_next(h, &low);
+	while (high && !h->count[high])
+		high--;
+	*key = "min";
+	if (h->m.n && histogram_index(h->m.min) != low)
+		return -EBADMSG;
+	*key = "max";
+	if (h->m.n && histogram_index(h->m.max) != high)
+		return -EBADMSG;
+	*key = "sumsq";
+	return moments_possible(&h->m) ? 0 : -EBADMSG;
 }
 
 static int decode_histogram(const json_t *json, struct histogram *h, const char **key)
@@ -125,7 +144,8 @@ static int decode_histogram(const json_t *json, struct histogram *h, const char 
 	if (rc)
 		return rc;
 	*key = json_is_array(json_object_get(json, "low")) ? "count" : "low";
-	return decode_buckets(json, h);
+	rc = decode_buckets(json, h);
+	return rc ? rc : check_moments(h, key);
 }
 
 static json_t *encode_series(const struct series *s)
@@ -136,7 +156,8 @@ static json_t *encode_series(const struct series *s)
 		json_array_append_new(t, fields_u64(s->point[i].t));
 		json_array_append_new(count, fields_u64(s->point[i].count));
 	}
-	return json_pack("{s:i, s:o, s:o}", "merge", (int)s->merge, "t_ns", t, "count", count);
+	return json_pack("{s:I, s:o, s:o}", "merge", (json_int_t)s->merge, "t_ns", t, "count",
+			 count);
 }
 
 static int decode_series(const json_t *json, struct series *s)
@@ -153,7 +174,7 @@ static int decode_series(const json_t *json, struct series *s)
 	for (uint32_t i = 0; i < s->n; i++)
 		if (fields_get_u64(json_array_get(t, i), &s->point[i].t) ||
 		    fields_get_u64(json_array_get(count, i), &s->point[i].count) ||
-		    (i && (s->point[i].t < s->point[i - 1].t ||
+		    (i && (s->point[i].t <= s->point[i - 1].t ||
 			   s->point[i].count < s->point[i - 1].count)))
 			return -EBADMSG;
 	return 0;
@@ -172,6 +193,28 @@ json_t *message_result(const struct measure *m)
 	return json;
 }
 
+/* Values of the right type that nothing can be computed with. */
+static int check_measure(const struct measure *m, const char **key)
+{
+	const struct {
+		const char *key;
+		bool wrong;
+	} rules[] = {
+		{ "divisor", !m->divisor },
+		{ "started_ns", m->started_ns >= MESSAGE_CLOCK_MAX },
+		{ "t0", m->window.t0 >= MESSAGE_CLOCK_MAX },
+		{ "t1", m->window.t1 >= MESSAGE_CLOCK_MAX },
+		{ "t1", m->closed && m->window.t1 < m->window.t0 },
+	};
+
+	for (size_t i = 0; i < COUNT(rules); i++) {
+		*key = rules[i].key;
+		if (rules[i].wrong)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
 int message_get_result(const json_t *json, struct measure *m, const char **key)
 {
 	int rc = fields_decode(measure_fields, COUNT(measure_fields), json, m, key);
@@ -181,6 +224,8 @@ int message_get_result(const json_t *json, struct measure *m, const char **key)
 					 &m->window, key);
 	if (!rc)
 		rc = fields_decode_inner(cpu_fields, COUNT(cpu_fields), json, "cpu", &m->cpu, key);
+	if (!rc)
+		rc = check_measure(m, key);
 	if (!rc)
 		rc = decode_histogram(json_object_get(json, "latency"), &m->latency, key);
 	if (rc)

@@ -18,6 +18,28 @@ void moments_merge(struct moments *into, const struct moments *from)
 	into->max = from->max > into->max ? from->max : into->max;
 }
 
+/*
+ * n min <= sum <= n max; with distances d = x - min, none of them negative nor beyond max - min:
+ * sum^2 <= n sumsq, and the sum of x d, sumsq - min sum, is at most max times that of d. All of it
+ * in integers, in the terms of moments_stdev().
+ */
+bool moments_possible(const struct moments *m)
+{
+	const unsigned __int128 n = m->n, sum = m->sum;
+	unsigned __int128 least;
+
+	if (!m->n)
+		return !sum && !m->sumsq && m->min == UINT64_MAX && !m->max;
+	if (m->min > m->max)
+		return false;
+	if (m->sum == UINT64_MAX)
+		return n * m->max >= sum;
+	if (sum < n * m->min || sum > n * m->max)
+		return false;
+	least = m->sum / m->n * sum + (m->sum % m->n * sum + n - 1) / n;
+	return m->sumsq >= least && m->sumsq - m->min * sum <= m->max * (sum - n * m->min);
+}
+
 double moments_mean(const struct moments *m)
 {
 	if (m->n == 0 || m->sum == UINT64_MAX)

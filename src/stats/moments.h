@@ -2,6 +2,7 @@
 #ifndef STATS_MOMENTS_H
 #define STATS_MOMENTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -42,6 +43,12 @@ static inline void moments_add(struct moments *m, uint64_t v)
 
 /* Add every sample of @from to @into, as if they had been recorded there. */
 void moments_merge(struct moments *into, const struct moments *from);
+
+/*
+ * Whether there are samples that have these moments (of a file, or from another host). Only then
+ * the mean lies between min and max, and the deviation is a number.
+ */
+bool moments_possible(const struct moments *m);
 
 /* Arithmetic mean in the unit of the samples; NAN without samples or with a saturated sum. */
 double moments_mean(const struct moments *m);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "control/fields.h"
 
@@ -58,10 +59,50 @@ static void integers(void **state)
 	}
 }
 
+/* A text that is cut keeps whole characters, and can be sent on; each of those fills 7 bytes. */
+static void cut_between_characters(void **state)
+{
+	struct text {
+		char t[8], next;
+	} s;
+	static const struct field fields[] = { FIELD(struct text, t, TEXT) };
+	static const struct {
+		const char *sent, *kept;
+	} known[] = {
+		{ "1234567", "1234567" },
+		{ "12345678", "1234567" },
+		{ "123456\xc3\xa9", "123456" },
+		{ "12345\xc3\xa9", "12345\xc3\xa9" },
+		{ "12345\xc3\xa9\xc3\xa9", "12345\xc3\xa9" },
+		{ "12345\xe2\x96\x88", "12345" },
+		{ "1234\xf0\x9f\x98\x80", "1234" },
+		{ "123\xf0\x9f\x98\x80", "123\xf0\x9f\x98\x80" },
+	};
+	const char *key;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(known); i++) {
+		json_t *json = json_pack("{s:s}", "t", known[i].sent);
+
+		memset(&s, 0x55, sizeof(s));
+		assert_int_equal(fields_decode(fields, 1, json, &s, &key), 0);
+		assert_string_equal(s.t, known[i].kept);
+		assert_int_equal(s.next, 0x55);
+		json_decref(json);
+		/* And what this side has cut itself is not lost for its last character. */
+		memcpy(s.t, known[i].sent, 7);
+		s.t[7] = '\0';
+		json = fields_encode(fields, 1, &s);
+		assert_string_equal(json_string_value(json_object_get(json, "t")), known[i].kept);
+		json_decref(json);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(integers),
+		cmocka_unit_test(cut_between_characters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

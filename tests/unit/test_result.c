@@ -124,7 +124,68 @@ static void histogram_must_add_up(void **state)
 	json_object_set_new(h, "count", json_pack("[i]", -1));
 	check_refused(json, "count", "negative");
 	json_object_set_new(h, "count", json_pack("[i]", 1));
+	json_object_set_new(h, "min", json_integer(1));
+	json_object_set_new(h, "max", json_integer(1));
+	json_object_set_new(h, "sum", json_integer(1));
+	json_object_set_new(h, "sumsq", json_string("0x00000000000000000000000000000001"));
 	assert_int_equal(message_get_result(json, got, &named), 0);
+	json_decref(json);
+}
+
+/* Mean and deviation of these would lie outside the samples, or be no numbers. */
+static void moments_must_be_possible(void **state)
+{
+	static const struct {
+		const char *path, *value, *named;
+	} bad[] = {
+		{ "latency.min", "1", "min" },
+		{ "latency.max", "2500", "max" },
+		{ "latency.max", "\"0x7fffffffffffffff\"", "max" },
+		{ "latency.sum", "1", "sumsq" },
+		{ "latency.sumsq", "\"0x00000000000000000000000000000000\"", "sumsq" },
+		{ "latency.sumsq", "\"0xffffffffffffffffffffffffffffffff\"", "sumsq" },
+	};
+	char key[32];
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(bad); i++) {
+		json_t *json = wire(message_result(measured));
+
+		set_path(json, bad[i].path, bad[i].value, key, sizeof(key));
+		check_refused(json, bad[i].named, bad[i].value);
+		json_decref(json);
+	}
+}
+
+static void window_must_not_be_negative(void **state)
+{
+	struct window kept = measured->window;
+	const char *key;
+	json_t *json;
+
+	(void)state;
+	measured->window = (struct window){ 9, 8, 0 };
+	json = wire(message_result(measured));
+	assert_int_equal(message_get_result(json, got, &key), 0); /* it has not closed */
+	json_object_set_new(json, "closed", json_true());
+	check_refused(json, "t1", "closed before it opened");
+	measured->window = kept;
+	json_decref(json);
+}
+
+/* A stride beyond what an int holds. */
+static void series_merge_is_unsigned(void **state)
+{
+	uint32_t kept = measured->series.merge;
+	const char *key;
+	json_t *json;
+
+	(void)state;
+	measured->series.merge = 1U << 31;
+	json = wire(message_result(measured));
+	assert_int_equal(message_get_result(json, got, &key), 0);
+	assert_int_equal(got->series.merge, 1U << 31);
+	measured->series.merge = kept;
 	json_decref(json);
 }
 
@@ -147,6 +208,13 @@ static void series_limits(void **state)
 	json_array_append_new(t, json_integer(-1));
 	json_array_append_new(count, json_integer(1));
 	check_refused(json, "series", "negative time");
+	json_array_clear(t);
+	json_array_clear(count);
+	for (int i = 0; i < 2; i++) {
+		json_array_append_new(t, json_integer(5));
+		json_array_append_new(count, json_integer(10 * i));
+	}
+	check_refused(json, "series", "an interval of no time");
 	json_decref(json);
 }
 
@@ -165,7 +233,10 @@ static void largest_result_fits_a_frame(void **state)
 		m->latency.count[i] = UINT64_MAX / HISTOGRAM_BUCKETS;
 		m->latency.m.n += m->latency.count[i];
 	}
+	m->latency.m.min = 0;
+	m->latency.m.max = UINT64_MAX;
 	m->latency.m.sum = UINT64_MAX;
+	m->divisor = 1;
 	m->latency.m.sumsq = ~(unsigned __int128)0;
 	m->series.n = SERIES_MAX;
 	m->series.merge = 1 << 20;
@@ -187,6 +258,9 @@ int main(void)
 		cmocka_unit_test(not_finite),
 		cmocka_unit_test(histogram_on_the_wire),
 		cmocka_unit_test(histogram_must_add_up),
+		cmocka_unit_test(moments_must_be_possible),
+		cmocka_unit_test(window_must_not_be_negative),
+		cmocka_unit_test(series_merge_is_unsigned),
 		cmocka_unit_test(series_limits),
 		cmocka_unit_test(largest_result_fits_a_frame),
 	};

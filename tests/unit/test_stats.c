@@ -201,6 +201,38 @@ static void sums_near_the_end(void **state)
 }
 
 /* Random values spread over lanes, in another order, merged in another order. */
+/* Of what came from elsewhere: 1 and 2, 7, nothing, two of 2^63 - 1, and what cannot be. */
+static void possible_moments(void **state)
+{
+	const unsigned __int128 large = ((unsigned __int128)1 << 63) - 1;
+	const struct {
+		bool possible;
+		struct moments m; /* n, sum, min, max, sumsq */
+	} known[] = {
+		{ true, { 2, 3, 1, 2, 5 } },
+		{ false, { 2, 3, 1, 2, 4 } }, /* 9 / 2 is above 4 */
+		{ false, { 2, 3, 1, 2, 6 } },
+		{ false, { 2, 5, 1, 2, 13 } },
+		{ false, { 2, 1, 1, 2, 1 } },
+		{ true, { 1, 7, 7, 7, 49 } },
+		{ false, { 1, 7, 7, 7, 48 } },
+		{ false, { 1, 7, 7, 7, 50 } },
+		{ false, { 1, 7, 8, 7, 49 } },
+		{ true, { 0, 0, UINT64_MAX, 0, 0 } },
+		{ false, { 0, 0, 0, 0, 0 } },
+		{ false, { 0, 1, UINT64_MAX, 0, 0 } },
+		{ true, { 2, UINT64_MAX - 1, (uint64_t)large, (uint64_t)large,
+			  2 * large * large } },
+		{ true, { 2, UINT64_MAX, 0, UINT64_MAX, 0 } }, /* saturated: unknown */
+		{ false, { 1, UINT64_MAX, 5, 5, 25 } },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (moments_possible(&known[i].m) != known[i].possible)
+			fail_msg("moments %zu", i);
+}
+
 static void merge_equals_single_pass(void **state)
 {
 	enum { LANES = 7, SAMPLES = 20000 };
@@ -520,6 +552,7 @@ int main(void)
 		cmocka_unit_test(one_outlier_is_seen),
 		cmocka_unit_test(counts_beyond_32_bits),
 		cmocka_unit_test(sums_near_the_end),
+		cmocka_unit_test(possible_moments),
 		cmocka_unit_test(merge_equals_single_pass),
 		cmocka_unit_test(buckets_by_hand),
 		cmocka_unit_test(buckets_tile_the_range),
