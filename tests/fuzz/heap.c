@@ -4,18 +4,21 @@
 #include <sanitizer/allocator_interface.h>
 
 static struct heap_use use;
-static __thread bool counting;
+static __thread bool counting; /* libFuzzer has a thread of its own: use is not touched there */
 
 static void allocated(const volatile void *p, size_t size)
 {
 	(void)p;
-	use.bytes += counting ? size : 0;
-	use.blocks += counting;
+	if (!counting)
+		return;
+	use.bytes += size;
+	use.blocks++;
 }
 
 static void freed(const volatile void *p)
 {
-	use.blocks -= counting && p;
+	if (counting && p)
+		use.blocks--;
 }
 
 void heap_begin(void)
