@@ -15,7 +15,6 @@
 #include "fuzz.h"
 
 #define PIECE_MAX 16384 /* a socket takes it without being read */
-#define LARGE 255	/* as first byte: a frame of the largest size comes before the stream */
 
 struct reader {
 	struct channel c;
@@ -144,7 +143,7 @@ static size_t piece_of(uint8_t how, uint32_t *state, size_t size)
 
 	*state = *state * 1664525 + 1013904223;
 	n = how == 0 ? size : how == 1 ? 1 : 1 + (*state >> 16) % (how % 64 + 1);
-	if (how == LARGE)
+	if (how == FRAME_LARGE)
 		n = PIECE_MAX;
 	n = n < size ? n : size;
 	return n < PIECE_MAX ? n : PIECE_MAX;
@@ -192,7 +191,7 @@ bool frame_try(const uint8_t *data, size_t size)
 	int fds[2], rc;
 
 	size -= size ? 1 : 0;
-	if (how == LARGE)
+	if (how == FRAME_LARGE)
 		data = after_a_large_one(data, &size);
 	r.data = data;
 	r.size = size;
@@ -207,7 +206,7 @@ bool frame_try(const uint8_t *data, size_t size)
 	}
 	channel_close(&r.c);
 	MUST(r.c.fd < 0 && !r.c.in, "closed, and still something is there");
-	return r.taken > (how == LARGE);
+	return r.taken > (how == FRAME_LARGE);
 }
 
 json_t *frame_sample(unsigned int number)

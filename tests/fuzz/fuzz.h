@@ -48,6 +48,7 @@ void message_begin(const struct kind *k);
 bool message_try(const struct kind *k, const uint8_t *data, size_t size);
 
 /* frame.c: the same for a stream; whether at least one message came out of it. */
+#define FRAME_LARGE 255 /* as first byte: a frame of the largest size comes before the stream */
 bool frame_try(const uint8_t *data, size_t size);
 json_t *frame_sample(unsigned int number);
 
