@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define STOPPED_NS 300000000 /* who has not polled for so long has stopped to */
+#define STOPPED_NS 1500000000 /* who has not polled for so long has stopped to */
 
 static struct fake_qp *active;               /* with requests that are not retired */
 static uint64_t sends_completed, recvs_completed, device_free_at;
