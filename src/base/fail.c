@@ -7,12 +7,21 @@
 
 static struct failure last;
 
-/* Part of a sentence may come from the peer: nothing of it is to steer a terminal. */
-static void make_harmless(char *text)
+/* A control character of U+0080 to U+009F, as UTF-8 spells it. */
+static bool is_c1(const unsigned char *at)
 {
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
+	return at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f;
+}
+
+void make_harmless(char *text)
+{
+	for (unsigned char *at = (unsigned char *)text; *at; at++) {
+		if (is_c1(at))
+			*at++ = '?';
+		else if (*at >= ' ' && *at != 0x7f)
+			continue;
+		*at = '?';
+	}
 }
 
 int fail(enum fail_class class, int errnum, const char *fmt, ...)

@@ -32,6 +32,12 @@ struct failure {
 int fail(enum fail_class class, int errnum, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/*
+ * Part of a sentence may come from the peer: nothing of it is to steer a terminal. Control
+ * characters become '?'; fail() and note() do this to what they print.
+ */
+void make_harmless(char *text);
+
 /* The failure told since the last fail_clear(); class FAIL_NONE when there is none. */
 const struct failure *fail_last(void);
 void fail_clear(void);

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fail.h"
+
 #define EXACT_MAX (1ULL << 53)
 
 json_t *fields_u64(uint64_t value)
@@ -125,6 +127,7 @@ static int decode_text(const struct field *f, const json_t *json, char *at)
 	n = whole_characters(text, f->size);
 	memcpy(at, text, n);
 	at[n] = '\0';
+	make_harmless(at); /* it may be printed anywhere */
 	return 0;
 }
 

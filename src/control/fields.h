@@ -18,7 +18,9 @@ enum field_kind {
 	FIELD_U64,
 	FIELD_DOUBLE,
 	FIELD_BOOL,
-	FIELD_TEXT, /* a char array; too long a string is cut between characters */
+	/* A char array; too long a string is cut between characters, and what would steer a
+	 * terminal becomes '?'. */
+	FIELD_TEXT,
 };
 
 struct field {

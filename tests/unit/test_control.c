@@ -145,7 +145,7 @@ static struct message_beat beat = {
 	.received = UINT64_MAX,
 };
 static struct message_abort sorry = {
-	.class = 4, .text = "completion error: \"12\"\n\xe2\x96\x88",
+	.class = 4, .text = "completion error: \"12\"\\\xe2\x96\x88",
 };
 static struct message_sent sent = {
 	.count = COUNT_OF(totals), .total = totals, .missed = 0xfedcba9876543210,

@@ -98,11 +98,42 @@ static void cut_between_characters(void **state)
 	}
 }
 
+/* Whatever a peer calls itself may be printed, so it must not steer a terminal. */
+static void texts_are_harmless(void **state)
+{
+	static const struct {
+		const char *json, *text;
+	} known[] = {
+		{ "{\"name\": \"node-1\"}", "node-1" },
+		{ "{\"name\": \"a\\u001b[2Jb\"}", "a?[2Jb" },
+		{ "{\"name\": \"\\n\\r\\t\\u007f\"}", "????" },
+		{ "{\"name\": \"\\u009b2J\\u0080\\u009f\"}", "??2J????" },
+		{ "{\"name\": \"\\u00a0\\u00e9\"}", "\xc2\xa0\xc3\xa9" },
+		{ "{\"name\": \"12345678901\\u009b\"}", "12345678901" }, /* 11 fit */
+	};
+	struct named {
+		char name[12];
+	} got;
+	static const struct field fields[] = { FIELD(struct named, name, TEXT) };
+	const char *key;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(known); i++) {
+		json_t *json = json_loads(known[i].json, 0, NULL);
+
+		assert_non_null(json);
+		assert_int_equal(fields_decode(fields, 1, json, &got, &key), 0);
+		assert_string_equal(got.name, known[i].text);
+		json_decref(json);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(integers),
 		cmocka_unit_test(cut_between_characters),
+		cmocka_unit_test(texts_are_harmless),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
