@@ -119,6 +119,16 @@ static bool atomic_misaligned(const struct options *opt, const struct point *p)
 	return point_op(p)->flow == FLOW_COUNTER && (p->offset.value | p->align.value) % 8;
 }
 
+static bool count_overflows(const struct options *opt, const struct point *p)
+{
+	uint64_t each, all;
+
+	(void)opt;
+	return point_counts(p) &&
+	       (__builtin_add_overflow(p->warmup.value, p->iters.value, &each) ||
+		__builtin_mul_overflow(each, p->qps.value, &all));
+}
+
 static bool inline_of_others(const struct options *opt, const struct point *p)
 {
 	return opt && opt->inline_size.given && opt->inline_size.num &&
@@ -165,6 +175,8 @@ static const struct rule rules[] = {
 	  "a latency test has one operation in flight; drop --qp or use --test bw" },
 	{ atomic_misaligned, "offset", "align", AT(offset), AT(align),
 	  "atomics need both to be multiples of 8" },
+	{ count_overflows, "warmup", "qp", AT(warmup), AT(qps),
+	  "more messages than can be counted; lower --warmup" },
 	{ inline_of_others, "inline", "op", AT(inline_size), 0,
 	  "the operation carries no payload out; drop --inline" },
 };

@@ -282,6 +282,36 @@ static void server_checks_rules(void **state)
 	assert_int_equal(plan_check_limits(&p, &roomy, "it"), -EINVAL);
 }
 
+/* Messages of all queue pairs together are counted in 64 bits. */
+static void counts_that_overflow(void **state)
+{
+	static const struct {
+		uint64_t iters, warmup, qps;
+		int rc;
+	} known[] = {
+		{ 1, (UINT64_C(1) << 54) - 2, 1024, 0 },
+		{ 1, (UINT64_C(1) << 54) - 1, 1024, -EINVAL },
+		{ 1, UINT64_MAX - 1, 1, 0 },
+		{ 1, UINT64_MAX, 1, -EINVAL },
+		{ UINT64_C(1) << 47, UINT64_C(1) << 63, 2, -EINVAL },
+		{ 0, UINT64_MAX, 1024, 0 }, /* a time */
+	};
+	struct point p;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(known); i++) {
+		resolved(&p, "-n 5 -q 4");
+		p.iters.value = known[i].iters;
+		p.warmup.value = known[i].warmup;
+		p.qps.value = known[i].qps;
+		assert_int_equal(plan_check_limits(&p, &roomy, "it"), known[i].rc);
+		if (known[i].rc)
+			assert_non_null(strstr(fail_last()->text, "more messages than can be "
+					       "counted; lower --warmup"));
+		fail_clear();
+	}
+}
+
 static void mtu(void **state)
 {
 	struct caps small = roomy;
@@ -400,6 +430,7 @@ int main(void)
 		cmocka_unit_test(accepted),
 		cmocka_unit_test(device_limits),
 		cmocka_unit_test(server_checks_rules),
+		cmocka_unit_test(counts_that_overflow),
 		cmocka_unit_test(mtu),
 		cmocka_unit_test(config_id),
 		cmocka_unit_test(strides_and_slots),
