@@ -183,7 +183,7 @@ void lane_begin(struct lane *l)
 	l->started = clock_start(&l->clock);
 	l->clock_at = l->started;
 	l->measure->started_ns = clock_raw_ns();
-	l->next_edge = l->counts ? UINT64_MAX : l->started;
+	l->next_edge = l->started; /* a warm-up of few and slow messages has to show progress too */
 	l->next_count = l->counts ? (l->warmup ? l->warmup : 1) : UINT64_MAX;
 	/* Counted from the first message on, a window that has a sender's clock begins here. */
 	if (l->counts && !l->warmup && l->leads) {
