@@ -70,7 +70,7 @@ static int resolve(const char *host, const char *port, int flags, struct addrinf
 struct name_lookup {
 	char host[NI_MAXHOST], port[8];
 	struct addrinfo *list;
-	int rc;
+	int rc, error;
 };
 
 static void *name_thread(void *arg)
@@ -78,6 +78,7 @@ static void *name_thread(void *arg)
 	struct name_lookup *l = arg;
 
 	l->rc = look_up(l->host, l->port, 0, &l->list);
+	l->error = errno; /* a thread's own: EAI_SYSTEM is told where it is not seen */
 	return NULL;
 }
 
@@ -109,6 +110,7 @@ static int resolve_name(const char *host, const char *port, struct watch *watch,
 	}
 	rc = l->rc;
 	*list = l->list;
+	errno = l->error;
 	free(l);
 	return rc ? told_unknown(host, rc) : 0;
 }
@@ -182,9 +184,21 @@ static int connect_one(const struct addrinfo *a, const struct options *opt, stru
 	return rc;
 }
 
+/* "for 500 ms", or that it was tried once only. */
+static void tell_patience(const struct options *opt, char *text, size_t size)
+{
+	char timeout[UNITS_TEXT_SIZE];
+
+	units_time(timeout, sizeof(timeout), opt->connect_timeout.num);
+	if (opt->connect_timeout.num)
+		snprintf(text, size, "for %s", timeout);
+	else
+		snprintf(text, size, "tried once");
+}
+
 static int told_unreachable(const struct options *opt, const struct addrinfo *list, int error)
 {
-	char tried[160] = "", timeout[UNITS_TEXT_SIZE];
+	char tried[160] = "", patience[UNITS_TEXT_SIZE + 8];
 
 	for (const struct addrinfo *a = list; a; a = a->ai_next) {
 		struct sockaddr_storage address = { 0 };
@@ -196,21 +210,22 @@ static int told_unreachable(const struct options *opt, const struct addrinfo *li
 		if (used < sizeof(tried))
 			net_text(&address, tried + used, sizeof(tried) - used);
 	}
-	units_time(timeout, sizeof(timeout), opt->connect_timeout.num);
-	return fail(FAIL_SETUP, error, "connecting to %s (%s): %s, for %s; start rdmeter there, "
+	tell_patience(opt, patience, sizeof(patience));
+	return fail(FAIL_SETUP, error, "connecting to %s (%s): %s, %s; start rdmeter there, "
 		    "check --port and firewalls, or raise --connect-timeout", opt->host, tried,
-		    strerror(error), timeout);
+		    strerror(error), patience);
 }
 
+/* Each attempt is given up at the limit; none begins after the deadline but the first. */
 static int try_all(const struct addrinfo *list, const struct options *opt, struct watch *watch,
-		   uint64_t deadline)
+		   uint64_t deadline, uint64_t limit)
 {
 	for (;;) {
 		uint64_t again = watch_now() + RETRY_NS;
 		int rc = -EHOSTUNREACH;
 
 		for (const struct addrinfo *a = list; a; a = a->ai_next) {
-			int error = connect_one(a, opt, watch, deadline);
+			int error = connect_one(a, opt, watch, limit);
 
 			if (error >= 0 || error == -EINTR || fail_last()->class != FAIL_NONE)
 				return error;
@@ -225,11 +240,17 @@ static int try_all(const struct addrinfo *list, const struct options *opt, struc
 	}
 }
 
+uint64_t net_patience(const struct options *opt)
+{
+	return opt->connect_timeout.num ? opt->connect_timeout.num : opt->stall_timeout.num;
+}
+
 int net_connect(const struct options *opt, struct watch *watch, uint64_t deadline)
 {
 	char port[8], host[NI_MAXHOST];
 	struct addrinfo *list;
 	size_t n = strlen(opt->host);
+	uint64_t limit = opt->connect_timeout.num ? deadline : watch_now() + net_patience(opt);
 	int rc;
 
 	/* [ADDRESS] is how IPv6 addresses are often written. */
@@ -239,10 +260,10 @@ int net_connect(const struct options *opt, struct watch *watch, uint64_t deadlin
 		memmove(host, host + 1, n - 1);
 	}
 	snprintf(port, sizeof(port), "%u", (unsigned int)opt->port.num);
-	rc = resolve_name(host, port, watch, deadline, &list);
+	rc = resolve_name(host, port, watch, limit, &list);
 	if (rc)
 		return rc;
-	rc = try_all(list, opt, watch, deadline);
+	rc = try_all(list, opt, watch, deadline, limit);
 	if (rc < 0 && rc != -EINTR && fail_last()->class == FAIL_NONE)
 		told_unreachable(opt, list, -rc);
 	freeaddrinfo(list);

@@ -16,8 +16,12 @@ void net_text(const struct sockaddr_storage *address, char *out, size_t size);
 /* An IPv4 address mapped into IPv6, as a dual-stack socket reports it, becomes IPv4. */
 void net_unmap(struct sockaddr_storage *address);
 
+/* How long one attempt may take: --connect-timeout, or --stall-timeout when that is 0. */
+uint64_t net_patience(const struct options *opt);
+
 /*
- * Connects to opt's host until the deadline, again and again while nobody listens. Returns a
+ * Connects to opt's host until the deadline, again and again while nobody listens; once at least,
+ * for as long as net_patience() says, when the deadline is now. Returns a
  * descriptor, -EINTR when a signal came, or -errno told as FAIL_SETUP.
  */
 int net_connect(const struct options *opt, struct watch *watch, uint64_t deadline);

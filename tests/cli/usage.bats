@@ -158,6 +158,9 @@ has_device() {
 	[ "$SECONDS" -le 2 ]
 	expect_error 3
 	expect_text "connecting to 127.0.0.1 (127.0.0.1:$port): Connection refused, for 500 ms"
+	rdm -p "$port" --connect-timeout 0 localhost
+	expect_error 3
+	expect_text 'Connection refused, tried once; start rdmeter there'
 	rdm -p "$port" --connect-timeout 0 ::1
 	expect_error 3
 	rdm -p "$port" --connect-timeout 0 '[::1]'
