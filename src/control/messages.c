@@ -201,6 +201,7 @@ int message_get_ready(const json_t *json, uint64_t *clock_ns, const char **key)
 
 static const struct field accept_fields[] = {
 	FIELD(struct message_accept, inline_size, U32),
+	FIELD(struct message_accept, stall_ns, U64),
 };
 
 json_t *message_accept(const struct message_accept *m)

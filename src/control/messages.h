@@ -52,6 +52,7 @@ struct message_point {
 
 struct message_accept {
 	uint32_t inline_size; /* what the server's queue pairs can send inline */
+	uint64_t stall_ns;    /* the stall timeout that both sides use: at most what was asked */
 };
 
 struct message_endpoints {

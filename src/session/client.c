@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "cli/units.h"
 #include "config.h"
 #include "control/messages.h"
 #include "plan/plan.h"
@@ -45,18 +46,17 @@ static int greet(struct session *s)
 		.major = PROTOCOL_MAJOR, .minor = PROTOCOL_MINOR, .version = PACKAGE_VERSION,
 		.auth = "none",
 	};
-	uint64_t stall = s->stall_ns;
+	uint64_t stall = s->stall_ns, patience = net_patience(s->opt);
 	int rc;
 
 	/* Both magic words are on their way at once: neither side waits to be told who it is. */
 	rc = channel_send_magic(&s->channel);
 	if (rc)
-		return fail(FAIL_SETUP, -rc, "greeting %s: %s; check --port", s->peer,
+		return fail(FAIL_SETUP, -rc, "sending HELLO to %s: %s; check --port", s->peer,
 			    strerror(-rc));
-	if (s->opt->connect_timeout.num && s->stall_ns > s->opt->connect_timeout.num)
-		s->stall_ns = s->opt->connect_timeout.num;
+	session_set_stall(s, stall < patience ? stall : patience);
 	rc = take_greeting(s);
-	s->stall_ns = stall;
+	session_set_stall(s, stall);
 	return rc ? rc : dialog_send(s, message_greeting("HELLO", &m));
 }
 
@@ -117,13 +117,38 @@ static void fill_result(struct client *c, const struct row *r)
 	};
 }
 
-static int ask_point(struct client *c, const struct point *p)
+/* The server may wait less long than was asked for; both sides then do. */
+static int take_accept(struct client *c, struct row *r, const json_t *json)
 {
 	struct session *s = &c->session;
-	struct message_point m = { .plan_only = s->opt->plan.given, .point = *p };
-	uint64_t direction = p->direction.value;
+	struct setting *stall = &r->point.stall_timeout;
+	char text[UNITS_TEXT_SIZE], limit[UNITS_TEXT_SIZE];
 	struct message_accept accept;
 	const char *key;
+	int rc = message_get_accept(json, &accept, &key);
+
+	if (!rc && (!accept.stall_ns || accept.stall_ns > stall->value)) {
+		key = "stall_ns";
+		rc = -EBADMSG;
+	}
+	if (rc)
+		return dialog_told_bad(s, json, key);
+	c->server_inline = accept.inline_size;
+	if (accept.stall_ns == stall->value)
+		return 0;
+	note("--stall-timeout %s -> %s (the server's --stall-timeout)",
+	     units_time(text, sizeof(text), stall->value),
+	     units_time(limit, sizeof(limit), accept.stall_ns));
+	*stall = (struct setting){ .value = accept.stall_ns, .why = "the server's" };
+	session_set_stall(s, accept.stall_ns);
+	return 0;
+}
+
+static int ask_point(struct client *c, struct row *r)
+{
+	struct session *s = &c->session;
+	struct message_point m = { .plan_only = s->opt->plan.given, .point = r->point };
+	uint64_t direction = r->point.direction.value;
 	json_t *json;
 	int rc;
 
@@ -134,11 +159,8 @@ static int ask_point(struct client *c, const struct point *p)
 		rc = dialog_expect(s, "ACCEPT", &json);
 	if (rc)
 		return rc;
-	rc = message_get_accept(json, &accept, &key);
-	if (rc)
-		rc = dialog_told_bad(s, json, key);
+	rc = take_accept(c, r, json);
 	json_decref(json);
-	c->server_inline = accept.inline_size;
 	return rc;
 }
 
@@ -218,7 +240,7 @@ static int run_row(struct client *c, const struct point *p)
 	else
 		rc = row_prepare(r, &c->session, p, opt->inline_size.given);
 	if (!rc)
-		rc = ask_point(c, p);
+		rc = ask_point(c, r);
 	if (!rc)
 		fill_result(c, r);
 	if (!rc && opt->plan.given)

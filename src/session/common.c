@@ -51,6 +51,12 @@ void session_close(struct session *s)
 		device_close(&s->device);
 }
 
+void session_set_stall(struct session *s, uint64_t stall_ns)
+{
+	s->stall_ns = stall_ns;
+	s->channel.send_timeout_ns = stall_ns;
+}
+
 int session_take_greeting(struct session *s, const char *type, struct message_greeting *m)
 {
 	const char *key;
@@ -183,5 +189,7 @@ int session_exchange_results(struct row *r, const struct phases_end *end, struct
 		rc = dialog_send(s, message_result(r->measure));
 	else if (!rc)
 		rc = take_result(s, theirs);
+	if (!rc)
+		s->running = false;
 	return rc ? rc : told_corrupt(r, theirs);
 }

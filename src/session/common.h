@@ -18,6 +18,9 @@ void session_close(struct session *s);
  */
 int session_connect(struct session *s, const struct options *opt, struct watch *watch);
 
+/* How long this session waits for the other side from now on, in reading and in writing. */
+void session_set_stall(struct session *s, uint64_t stall_ns);
+
 /* The peer's first message, of that type; another major protocol is refused. 0 or -errno told. */
 int session_take_greeting(struct session *s, const char *type, struct message_greeting *m);
 

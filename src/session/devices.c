@@ -56,9 +56,7 @@ int devices_answer(struct session *s, json_t **facts)
 			json_decref(json);
 			return 0;
 		} else {
-			rc = fail(FAIL_SETUP, EPROTO, "the client %s sent %s where FACTS or "
-				  "DEVICES was due; use the same version on both sides", s->peer,
-				  type);
+			rc = dialog_told_undue(s, json, "FACTS or DEVICES");
 		}
 		json_decref(json);
 	}

@@ -10,6 +10,7 @@
 #include "config.h"
 #include "control/messages.h"
 
+#define WAITING "while waiting for"
 #define GIVE_UP_NS 1000000000 /* for a last word to a peer that may not listen any more */
 
 int dialog_greet(struct channel *c, bool busy)
@@ -27,10 +28,31 @@ int dialog_greet(struct channel *c, bool busy)
 	return rc;
 }
 
+static bool gives_up(const json_t *message)
+{
+	return !strcmp(message_type(message), "ABORT") || !strcmp(message_type(message), "REJECT");
+}
+
 /* Before the peer has shown that it is rdmeter, failing to talk is a matter of set-up. */
 static enum fail_class class_of(const struct session *s)
 {
 	return s->met ? FAIL_RUN : FAIL_SETUP;
+}
+
+/* Whoever gives up says why before it closes: that is the cause, not the broken connection. */
+static int told_unsent(struct session *s, int error, const char *type)
+{
+	json_t *last;
+	int rc = 0;
+
+	channel_fill(&s->channel);
+	while (!rc && channel_next(&s->channel, &last) > 0) {
+		if (gives_up(last))
+			rc = dialog_told_abort(s, last);
+		json_decref(last);
+	}
+	return rc ? rc : fail(class_of(s), -error, "sending %s to the %s %s: %s; see what it says",
+			      type, s->peer_is, s->peer, strerror(-error));
 }
 
 int dialog_send(struct session *s, json_t *message)
@@ -38,27 +60,26 @@ int dialog_send(struct session *s, json_t *message)
 	int rc = message ? channel_send(&s->channel, message) : -ENOMEM;
 
 	if (rc)
-		rc = fail(class_of(s), -rc, "sending %s to the %s %s: %s; see what it says",
-			  message_type(message), s->peer_is, s->peer, strerror(-rc));
+		rc = told_unsent(s, rc, message_type(message));
 	json_decref(message);
 	return rc;
 }
 
-int dialog_told_gone(struct session *s, const char *step)
+int dialog_told_gone(struct session *s, const char *when, const char *step)
 {
 	int error = s->watch->error ? s->watch->error : ECONNRESET;
 
-	return fail(class_of(s), error, "the %s %s is gone (%s, while waiting for %s); see what "
-		    "it says", s->peer_is, s->peer, strerror(error), step);
+	return fail(class_of(s), error, "the %s %s is gone (%s, %s %s); see what it says",
+		    s->peer_is, s->peer, strerror(error), when, step);
 }
 
-int dialog_told_garbage(struct session *s, int rc, const char *step)
+int dialog_told_garbage(struct session *s, int rc, const char *when, const char *step)
 {
 	if (rc == -EPROTO)
 		return fail(FAIL_SETUP, EPROTO, "%s is not rdmeter: it sent '%s'; check --port",
 			    s->peer, s->channel.stranger);
-	return fail(class_of(s), -rc, "the %s %s sent a frame that cannot be read (while waiting "
-		    "for %s): %s; use the same version on both sides", s->peer_is, s->peer, step,
+	return fail(class_of(s), -rc, "the %s %s sent a frame that cannot be read (%s %s): %s; "
+		    "use the same version on both sides", s->peer_is, s->peer, when, step,
 		    strerror(-rc));
 }
 
@@ -73,11 +94,17 @@ int dialog_told_abort(struct session *s, const json_t *message)
 		    FAIL_RUN, ECONNABORTED, "the %s %s gave up: %s", s->peer_is, s->peer, m.text);
 }
 
+int dialog_told_undue(const struct session *s, const json_t *message, const char *due)
+{
+	return fail(class_of(s), EPROTO, "the %s %s sent %s where %s was due; use the same version "
+		    "on both sides", s->peer_is, s->peer, message_type(message), due);
+}
+
 int dialog_told_bad(const struct session *s, const json_t *message, const char *key)
 {
-	return fail(FAIL_SETUP, EBADMSG, "the %s %s sent a %s whose '%s' is missing or out of "
-		    "range; use the same version on both sides", s->peer_is, s->peer,
-		    message_type(message), key);
+	return fail(s->running ? FAIL_RUN : FAIL_SETUP, EBADMSG, "the %s %s sent %s whose '%s' "
+		    "is missing or out of range; use the same version on both sides", s->peer_is,
+		    s->peer, message_type(message), key);
 }
 
 static int told_late(const struct session *s, const char *step)
@@ -85,24 +112,24 @@ static int told_late(const struct session *s, const char *step)
 	char text[UNITS_TEXT_SIZE];
 
 	units_time(text, sizeof(text), s->stall_ns);
-	return fail(class_of(s), ETIMEDOUT, "the %s %s did not answer within %s (while waiting "
-		    "for %s); see what it is doing, or raise --stall-timeout", s->peer_is, s->peer,
-		    text, step);
+	return fail(class_of(s), ETIMEDOUT, "the %s %s did not answer within %s (" WAITING " %s); "
+		    "see what it is doing%s", s->peer_is, s->peer, text, step,
+		    s->met ? ", or raise --stall-timeout" :
+		    s->client ? ", or raise --connect-timeout or --stall-timeout" : "");
 }
 
-int dialog_next(struct session *s, const char *step, json_t **message)
+/* As dialog_next(), with the deadline of a step that may take several messages. */
+static int next_until(struct session *s, const char *step, uint64_t deadline, json_t **message)
 {
-	uint64_t deadline = watch_now() + s->stall_ns;
+	bool late = false;
 
 	for (;;) {
-		const char *type;
 		unsigned int what;
 		int rc = channel_next(&s->channel, message);
 
 		if (rc < 0)
-			return dialog_told_garbage(s, rc, step);
-		type = rc ? message_type(*message) : "";
-		if (!strcmp(type, "ABORT") || !strcmp(type, "REJECT")) {
+			return dialog_told_garbage(s, rc, WAITING, step);
+		if (rc && gives_up(*message)) {
 			rc = dialog_told_abort(s, *message);
 			json_decref(*message);
 			return rc;
@@ -110,31 +137,39 @@ int dialog_next(struct session *s, const char *step, json_t **message)
 		if (rc)
 			return 0;
 		if (s->watch->peer_gone)
-			return dialog_told_gone(s, step);
+			return dialog_told_gone(s, WAITING, step);
+		if (late)
+			return told_late(s, step);
 		what = watch_wait(s->watch, deadline);
 		if (what & WATCH_SIGNAL)
 			return -EINTR;
-		if (what & WATCH_TIMEOUT && !(what & WATCH_CHANNEL))
-			return told_late(s, step);
+		/* What arrived with the last wait still counts. */
+		late = what & WATCH_TIMEOUT;
 	}
+}
+
+int dialog_next(struct session *s, const char *step, json_t **message)
+{
+	return next_until(s, step, watch_now() + s->stall_ns, message);
 }
 
 int dialog_expect(struct session *s, const char *type, json_t **message)
 {
+	uint64_t deadline = watch_now() + s->stall_ns;
 	int rc;
 
 	do {
-		rc = dialog_next(s, type, message);
+		rc = next_until(s, type, deadline, message);
 		if (rc)
 			return rc;
 		if (!strcmp(message_type(*message), type))
 			return 0;
-		/* A beat of the phases may still be on its way when they are over here. */
+		/* Beats of the phases may still be on their way when they are over here. */
 		rc = s->met && !strcmp(message_type(*message), "BEAT") ? 0 : -EPROTO;
-		if (rc)
-			rc = fail(class_of(s), EPROTO, "the %s %s sent %s where %s was due; use "
-				  "the same version on both sides", s->peer_is, s->peer,
-				  message_type(*message), type);
+		if (!rc && watch_now() >= deadline)
+			rc = told_late(s, type);
+		else if (rc)
+			rc = dialog_told_undue(s, *message, type);
 		json_decref(*message);
 	} while (!rc);
 	return rc;

@@ -26,12 +26,18 @@ int dialog_next(struct session *s, const char *step, json_t **message);
 /* The next message, which has to be of that type. As dialog_next(). */
 int dialog_expect(struct session *s, const char *type, json_t **message);
 
+/* A message of another type than what was due: tells it. Returns -EPROTO. */
+int dialog_told_undue(const struct session *s, const json_t *message, const char *due);
+
 /* A message lacks a key or has a wrong value there: tells it. Returns -EBADMSG. */
 int dialog_told_bad(const struct session *s, const json_t *message, const char *key);
 
-/* The peer has gone, or sends what cannot be read: tells what happened during step. -errno. */
-int dialog_told_gone(struct session *s, const char *step);
-int dialog_told_garbage(struct session *s, int rc, const char *step);
+/*
+ * The peer has gone, or sends what cannot be read; when and step say where that was, as "while
+ * waiting for" and "FACTS". -errno.
+ */
+int dialog_told_gone(struct session *s, const char *when, const char *step);
+int dialog_told_garbage(struct session *s, int rc, const char *when, const char *step);
 
 /* Tells what an ABORT or REJECT of the peer's says; returns -ECONNABORTED. */
 int dialog_told_abort(struct session *s, const json_t *message);

@@ -16,6 +16,7 @@
 
 #define BEAT_NS 1000000000ULL
 #define BEATS_MISSED 5
+#define BEATS_A_STALL 4 /* beats are what shows a peer progress: several fit into its patience */
 #define CPU_LEAST_NS 50000000 /* /proc/stat counts in hundredths of a second */
 
 struct phases {
@@ -30,6 +31,11 @@ struct phases {
 	uint64_t progress;        /* a number that grows when anything moves at either end */
 	struct cpu_sample cpu_open;
 };
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 static const char *phase_name(const struct phases *p)
 {
@@ -156,10 +162,14 @@ static int tell_own_edges(struct phases *p)
 	return rc;
 }
 
+static bool own_closed(const struct phases *p)
+{
+	return p->r->lane ? p->closed_told : p->open;
+}
+
 /* The client alone decides when windows open and when the load ends. */
 static int lead(struct phases *p)
 {
-	bool closed = p->r->lane ? p->closed_told : p->open;
 	int rc = 0;
 
 	if (!p->s->client)
@@ -170,7 +180,7 @@ static int lead(struct phases *p)
 	}
 	if (!rc && !p->draining &&
 	    (p->end->interrupted || p->end->peer_interrupted ||
-	     (p->open && closed && p->peer_closed))) {
+	     (p->open && own_closed(p) && p->peer_closed))) {
 		rc = say(p, "DRAIN");
 		begin_drain(p);
 	}
@@ -183,10 +193,6 @@ static int heard_sent(struct phases *p, const json_t *message)
 	struct lane *l = p->r->lane;
 	uint64_t sum = 0;
 	const char *key;
-
-	if (!p->draining)
-		return fail(FAIL_RUN, EPROTO, "the %s %s sent SENT during %s; use the same version "
-			    "on both sides", p->s->peer_is, p->s->peer, phase_name(p));
 
 	m->count = p->r->queues.count;
 	free(m->total);
@@ -230,8 +236,7 @@ static int heard_closed(struct phases *p, const json_t *message)
 static int heard_open(struct phases *p, const json_t *message)
 {
 	(void)message;
-	if (!p->open)
-		begin_open(p);
+	begin_open(p);
 	/* Nothing here has a window to close: it is over whenever the client's is. */
 	return p->r->lane ? 0 : say(p, "CLOSED");
 }
@@ -239,8 +244,7 @@ static int heard_open(struct phases *p, const json_t *message)
 static int heard_drain(struct phases *p, const json_t *message)
 {
 	(void)message;
-	if (!p->draining)
-		begin_drain(p);
+	begin_drain(p);
 	return 0;
 }
 
@@ -256,19 +260,60 @@ static int heard_abort(struct phases *p, const json_t *message)
 	return dialog_told_abort(p->s, message);
 }
 
+static bool always_due(const struct phases *p)
+{
+	(void)p;
+	return true;
+}
+
+static bool warm_due(const struct phases *p)
+{
+	return !p->peer_warm;
+}
+
+/* The client alone leads, so a server hears OPEN and DRAIN and a client never does. */
+static bool open_due(const struct phases *p)
+{
+	return !p->s->client && !p->open && !p->draining && p->warm_told && p->peer_warm;
+}
+
+static bool closed_due(const struct phases *p)
+{
+	return p->open && !p->peer_closed;
+}
+
+static bool drain_due(const struct phases *p)
+{
+	return !p->s->client && !p->draining;
+}
+
+static bool sent_due(const struct phases *p)
+{
+	return p->draining;
+}
+
+static bool interrupt_due(const struct phases *p)
+{
+	return p->s->client;
+}
+
+/* What may be heard, and when: a peer that says it at another time counts otherwise than we do. */
 static const struct {
 	const char *type;
+	bool (*due)(const struct phases *p);
 	int (*heard)(struct phases *p, const json_t *message);
 } hearing[] = {
-	{ "BEAT", heard_beat },	      { "WARM", heard_warm },	{ "CLOSED", heard_closed },
-	{ "OPEN", heard_open },	      { "DRAIN", heard_drain }, { "SENT", heard_sent },
-	{ "INTERRUPT", heard_interrupt }, { "ABORT", heard_abort },
+	{ "BEAT", always_due, heard_beat },	  { "WARM", warm_due, heard_warm },
+	{ "OPEN", open_due, heard_open },	  { "CLOSED", closed_due, heard_closed },
+	{ "DRAIN", drain_due, heard_drain },	  { "SENT", sent_due, heard_sent },
+	{ "INTERRUPT", interrupt_due, heard_interrupt },
+	{ "ABORT", always_due, heard_abort },
 };
 
 static int hear_one(struct phases *p, const json_t *message)
 {
 	for (size_t i = 0; i < sizeof(hearing) / sizeof(hearing[0]); i++)
-		if (!strcmp(message_type(message), hearing[i].type))
+		if (!strcmp(message_type(message), hearing[i].type) && hearing[i].due(p))
 			return hearing[i].heard(p, message);
 	return fail(FAIL_RUN, EPROTO, "the %s %s sent %s during %s; use the same version on both "
 		    "sides", p->s->peer_is, p->s->peer, message_type(message), phase_name(p));
@@ -287,7 +332,7 @@ static int hear_all(struct phases *p)
 	/* What comes after the last SENT belongs to what follows the phases. */
 	while (!p->peer_sent && (rc = channel_next(&p->s->channel, &message)) != 0) {
 		if (rc < 0)
-			return dialog_told_garbage(p->s, rc, phase_name(p));
+			return dialog_told_garbage(p->s, rc, "during", phase_name(p));
 		p->last_heard = watch_now();
 		rc = hear_one(p, message);
 		json_decref(message);
@@ -295,7 +340,7 @@ static int hear_all(struct phases *p)
 			return rc;
 	}
 	if (p->s->watch->peer_gone && !p->peer_sent)
-		return dialog_told_gone(p->s, phase_name(p));
+		return dialog_told_gone(p->s, "during", phase_name(p));
 	return 0;
 }
 
@@ -346,15 +391,58 @@ static int told_stall(const struct phases *p, const char *what)
 		    p->peer.completed, p->peer.received);
 }
 
-/* Anything that moves at either end, and every step of the phases, is progress. */
+/* This side has said what it has to and only keeps the load on: the peer's word is due. */
+static bool awaits_peer(const struct phases *p)
+{
+	if (p->draining)
+		return false;
+	if (!p->open)
+		return p->warm_told && !(p->s->client && p->peer_warm);
+	return own_closed(p) && !(p->s->client && p->peer_closed);
+}
+
+/* Both have, and the client knows: OPEN or DRAIN is due, whatever moves meanwhile. */
+static bool awaits_lead(const struct phases *p)
+{
+	return awaits_peer(p) && !p->s->client && (p->open ? p->peer_closed : p->peer_warm);
+}
+
+/*
+ * Anything that moves at either end, and every step of the phases, is progress; but what moves at
+ * an end that waits for the other brings nothing on.
+ */
 static uint64_t progress_of(const struct phases *p)
 {
+	uint64_t progress = p->warm_told + p->open + p->closed_told + p->draining + p->sent_told +
+			    p->peer_warm + p->peer_closed + p->peer_sent;
 	struct message_beat own;
 
 	own_beat(p, &own);
-	return own.posted + own.completed + own.received + p->peer.posted + p->peer.completed +
-	       p->peer.received + p->warm_told + p->open + p->closed_told + p->draining +
-	       p->sent_told + p->peer_warm + p->peer_closed + p->peer_sent;
+	if (!awaits_peer(p))
+		progress += own.posted + own.completed + own.received;
+	if (!awaits_lead(p))
+		progress += p->peer.posted + p->peer.completed + p->peer.received;
+	return progress;
+}
+
+static uint64_t beat_ns(const struct phases *p)
+{
+	return least(BEAT_NS, p->s->stall_ns / BEATS_A_STALL);
+}
+
+/* A peer whose beats stay away is not there, however well this side gets on. */
+static uint64_t silence_ns(const struct phases *p)
+{
+	return least(BEATS_MISSED * BEAT_NS, p->s->stall_ns);
+}
+
+static int told_silence(const struct phases *p)
+{
+	char what[48 + UNITS_TEXT_SIZE], text[UNITS_TEXT_SIZE];
+
+	snprintf(what, sizeof(what), "nothing heard of the peer for %s",
+		 units_time(text, sizeof(text), silence_ns(p)));
+	return told_stall(p, what);
 }
 
 static int tick(struct phases *p)
@@ -368,9 +456,10 @@ static int tick(struct phases *p)
 		p->last_progress = now;
 	}
 	if (now - p->last_progress > p->s->stall_ns)
-		return told_stall(p, "no progress at either end");
-	if (now - p->last_heard > BEATS_MISSED * BEAT_NS && !p->peer_sent)
-		return told_stall(p, "nothing heard of the peer for five seconds");
+		return told_stall(p, awaits_peer(p) ? "the peer does not go on" :
+						      "no progress at either end");
+	if (now - p->last_heard > silence_ns(p) && !p->peer_sent)
+		return told_silence(p);
 	if (p->end->interrupted && now - p->interrupted_at > p->s->stall_ns) {
 		note("interrupted, and the %s does not come to an end: the run is given up",
 		     p->s->peer_is);
@@ -378,17 +467,18 @@ static int tick(struct phases *p)
 	}
 	if (now < p->next_beat)
 		return 0;
-	p->next_beat = now + BEAT_NS;
+	p->next_beat = now + beat_ns(p);
 	own_beat(p, &own);
 	return dialog_send(p->s, message_beat(&own));
 }
 
-/* The earliest of the next beat and the moment at which a stall would be one. */
+/* The earliest of the next beat and the moments at which a stall or a silence would be one. */
 static uint64_t deadline(const struct phases *p)
 {
 	uint64_t stall = p->last_progress + p->s->stall_ns + 1000000;
+	uint64_t silence = p->last_heard + silence_ns(p) + 1000000;
 
-	return stall < p->next_beat ? stall : p->next_beat;
+	return least(least(stall, silence), p->next_beat);
 }
 
 static int step(struct phases *p)
@@ -439,12 +529,13 @@ int phases_run(struct row *r, struct phases_end *end)
 	struct session *s = r->session;
 	uint64_t now = watch_now();
 	struct phases p = {
-		.r = r, .s = s, .end = end, .next_beat = now + BEAT_NS, .last_heard = now,
-		.last_progress = now,
+		.r = r, .s = s, .end = end, .last_heard = now, .last_progress = now,
 	};
 	int rc;
 
 	*end = (struct phases_end){ 0 };
+	p.next_beat = now + beat_ns(&p);
+	s->running = true;
 	s->watch->lane_fd = r->event_fd;
 	s->watch->async_fd = s->device.context->async_fd;
 	rc = run(&p);

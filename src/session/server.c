@@ -29,10 +29,11 @@ static int take_hello(struct session *s)
 	int rc = dialog_greet(&s->channel, false);
 
 	if (rc)
-		return fail(FAIL_SETUP, -rc, "greeting %s: %s", s->peer, strerror(-rc));
-	s->stall_ns = stall < HELLO_NS ? stall : HELLO_NS;
+		return fail(FAIL_SETUP, -rc, "sending GREETING to the client %s: %s; see what it "
+			    "says", s->peer, strerror(-rc));
+	session_set_stall(s, stall < HELLO_NS ? stall : HELLO_NS);
 	rc = session_take_greeting(s, "HELLO", &m);
-	s->stall_ns = stall;
+	session_set_stall(s, stall);
 	s->met = !rc;
 	return rc;
 }
@@ -132,6 +133,19 @@ static int measure_row(struct row *r)
 	return rc ? rc : end.interrupted ? -EINTR : 0;
 }
 
+/* A client may make this side wait, but no longer than its own --stall-timeout. */
+static void bound_stall(struct session *s, uint64_t asked)
+{
+	uint64_t most = s->opt->stall_timeout.num;
+	char text[UNITS_TEXT_SIZE], limit[UNITS_TEXT_SIZE];
+
+	session_set_stall(s, asked < most ? asked : most);
+	if (asked > most)
+		note("%s: --stall-timeout %s -> %s (this server's --stall-timeout)", s->peer,
+		     units_time(text, sizeof(text), asked),
+		     units_time(limit, sizeof(limit), most));
+}
+
 static int serve_point(struct session *s, const json_t *json)
 {
 	struct message_point m = { 0 };
@@ -141,7 +155,7 @@ static int serve_point(struct session *s, const json_t *json)
 
 	if (rc)
 		return dialog_told_bad(s, json, key);
-	s->stall_ns = m.point.stall_timeout.value;
+	bound_stall(s, m.point.stall_timeout.value);
 	rc = plan_check_limits(&m.point, &s->device.facts.caps, "the server's device");
 	if (!rc)
 		rc = plan_check_limits(&m.point, &s->peer_device.caps, "the client's device");
@@ -152,7 +166,8 @@ static int serve_point(struct session *s, const json_t *json)
 		return fail(FAIL_SETUP, ENOMEM, "out of memory for a row");
 	rc = row_prepare(r, s, &m.point, false);
 	if (!rc) {
-		struct message_accept accept = { .inline_size = r->queues.inline_size };
+		struct message_accept accept = { .inline_size = r->queues.inline_size,
+						 .stall_ns = s->stall_ns };
 
 		rc = dialog_send(s, message_accept(&accept));
 	}
@@ -182,9 +197,7 @@ static int serve_points(struct session *s)
 		if (!strcmp(message_type(json), "POINT"))
 			rc = serve_point(s, json);
 		else
-			rc = fail(FAIL_RUN, EPROTO, "the client %s sent %s where POINT was due; "
-				  "use the same version on both sides", s->peer,
-				  message_type(json));
+			rc = dialog_told_undue(s, json, "POINT");
 		json_decref(json);
 	}
 	return rc;
@@ -257,7 +270,9 @@ static void note_client_options(const struct options *opt)
 	for (size_t i = 0; i < option_row_count; i++) {
 		const struct option_row *row = &option_rows[i];
 
+		/* --stall-timeout is pushed, but a server's own is a limit. */
 		if (option_value((struct options *)(uintptr_t)opt, row)->given &&
+		    row->group != GROUP_CONTROL &&
 		    (row->scope == SCOPE_PUSH || row->scope == SCOPE_PEER))
 			note("--%s: a server needs no test options: the client decides", row->name);
 	}

@@ -21,6 +21,7 @@ struct session {
 	struct channel channel;
 	bool client;
 	bool met;   /* the peer has shown that it is rdmeter */
+	bool running; /* a row's traffic has begun, and its results are not told yet */
 	bool stuck; /* a data thread did not leave the provider: the process has to end */
 	const char *peer_is; /* "server" or "client": what the other side is */
 	char peer[80];       /* its address, as text */

@@ -162,7 +162,7 @@ shut+='"max_rd_init":0,"max_rd_res":0,"atomics":0,"ports":[]}'
 @test "devices: an answer that lacks a key, or is another, is refused by name" {
 	listener magic "json:$greeting" "json:{\"type\":\"DEVICES\",\"devices\":[${device/\"max_qp\":131072,/}]}" until-end
 	rdm devices -p "$port" 127.0.0.1
-	expect_error 3 "sent a DEVICES whose 'max_qp' is missing or out of range"
+	expect_error 3 "sent DEVICES whose 'max_qp' is missing or out of range"
 	listener magic "json:$greeting" "json:{\"type\":\"DEVICES\",\"devices\":[${device/\"kind\":3/\"kind\":-3}]}" until-end
 	rdm devices -p "$port" 127.0.0.1
 	expect_error 3 "'kind'"

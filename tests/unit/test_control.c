@@ -135,7 +135,7 @@ static void settle_sent(void *at)
 static struct message_greeting hello;
 static struct message_facts facts;
 static struct message_point point;
-static struct message_accept accepted = { .inline_size = 96 };
+static struct message_accept accepted = { .inline_size = 96, .stall_ns = (1ULL << 53) + 5 };
 static struct message_endpoints endpoints = {
 	.count = 3, .qpn = qpns, .psn = psns, .address = 0xfedcba9876543210, .rkey = UINT32_MAX,
 	.lid = 0xbfff, .gid = "::ffff:10.77.0.1",
