@@ -25,6 +25,7 @@ struct fabric *fabric;
 static struct node own_node = { .fd = -1, .events_fd = -1 };
 static struct node *nodes[FAKE_NODES + 1];
 static bool locked; /* by us; not when the lock was passed by */
+static bool passed; /* the last time it was: its holder is not waited for again and again */
 
 struct node *const own = &own_node;
 
@@ -105,11 +106,13 @@ void fabric_lock(void)
 	int rc;
 
 	clock_gettime(CLOCK_REALTIME, &deadline);
-	deadline.tv_sec += LOCK_PATIENCE_S;
+	if (!passed)
+		deadline.tv_sec += LOCK_PATIENCE_S;
 	rc = pthread_mutex_timedlock(&fabric->lock, &deadline);
 	if (rc == EOWNERDEAD)
 		pthread_mutex_consistent(&fabric->lock);
 	locked = rc == 0 || rc == EOWNERDEAD;
+	passed = !locked;
 }
 
 void fabric_unlock(void)
