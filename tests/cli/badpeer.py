@@ -177,6 +177,7 @@ class Proxy:
         self.bad_pid = None  # of the process that the bad side is made of
         self.client_port = 0 # of the client as the server sees it
         self.done = False    # the deed
+        self.served = False  # the server is not busy with another client
         self.heard = []      # the victim's messages after that
         self.then = None     # what the deed returned
 
@@ -217,7 +218,9 @@ class Proxy:
     def relay(self):
         sides = [self.sender, self.victim]
         while self.victim in sides and self.is_time():
-            for sock in select.select([s.sock for s in sides], [], [], DRIBBLE)[0]:
+            # A server that is busy does not listen, so a bad client waits until it is not.
+            from_whom = sides if self.bad == "server" or self.served else [self.victim]
+            for sock in select.select([s.sock for s in from_whom], [], [], DRIBBLE)[0]:
                 side = self.sender if sock is self.sender.sock else self.victim
                 side.fill()
                 outcome = self.take_all(side)
@@ -237,6 +240,7 @@ class Proxy:
             if kind == "GREETING" and message["busy"]:
                 self.pass_on(self.sender if side is self.victim else self.victim, data)
                 return "busy"
+            self.served = self.served or kind == "GREETING"
             if side is self.victim:
                 if self.done:
                     self.heard.append(message)
