@@ -41,14 +41,14 @@ enum fake_call {
 struct fake_fault {
 	uint32_t call; /* or CALLS: control, CALLS + 1: data */
 	uint64_t n;
-	int error;
+	int error; /* 0: it never returns */
 };
 
 struct fake_script {
 	uint64_t devices, max_qp, max_qp_wr, max_cqe, max_sge, max_inline, max_msg_sz, max_mr_size;
 	uint64_t max_rd_atomic, max_dest_rd_atomic, atomics, mtu, drop, seed;
 	uint64_t status, status_at, recv_status, recv_status_at, lose, duplicate;
-	uint64_t late, stall_at, stall, pace, wire, port_down, corrupt;
+	uint64_t late, stall_at, stall, pace, wire, port_down, corrupt, refuse, overrun;
 	bool down, infiniband, talk, virtual_clock, null, null_marker;
 	uint64_t *late_list;
 	size_t lates;
@@ -61,7 +61,7 @@ extern struct fake_script script;
 
 void script_read(void);
 
-/* Counts a call; the errno with which it is to fail, or 0. */
+/* Counts a call; the errno with which it is to fail, or 0. Does not return from one that hangs. */
 int fault_call(enum fake_call call);
 
 /* One line into report= or trace=. */

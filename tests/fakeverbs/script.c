@@ -52,6 +52,7 @@ static const struct setting {
 	{ "late", NUMBER, AT(late), 0 }, { "stall", PAIR, AT(stall_at), AT(stall) },
 	{ "pace", NUMBER, AT(pace), 0 }, { "wire", NUMBER, AT(wire), 0 },
 	{ "port_down", NUMBER, AT(port_down), 0 }, { "corrupt", NUMBER, AT(corrupt), 0 },
+	{ "refuse", NUMBER, AT(refuse), 0 }, { "overrun", NUMBER, AT(overrun), 0 },
 	{ "talk", BOOL, AT(talk), 0 }, { "null", BOOL, AT(null), 0 },
 	{ "gids", TEXT, AT(gids), sizeof(script.gids) },
 	{ "report", TEXT, AT(report), sizeof(script.report) },
@@ -122,8 +123,8 @@ static void read_lates(const char *path)
 	fclose(f);
 }
 
-/* "CALL:N:ERRNO" */
-static void read_fault(const char *text)
+/* "CALL:N:ERRNO", or "CALL:N" of one that hangs */
+static void read_fault(const char *text, bool hangs)
 {
 	struct fake_fault *f = &script.fault[script.faults++];
 	const char *colon = strchr(text, ':'), *end;
@@ -138,6 +139,8 @@ static void read_fault(const char *text)
 	if (f->call == CALL_NAMES)
 		quit("fail=%s: no such call", text);
 	f->n = number(colon + 1, &end);
+	if (hangs)
+		return;
 	if (*end != ':')
 		quit("fail=%s: not CALL:N:ERRNO", text);
 	f->error = (int)number(end + 1, &end);
@@ -174,8 +177,8 @@ static void read_setting(char *text)
 	value = value ? value + 1 : text + length;
 	if (!strncmp(text, "late=@", 6)) {
 		read_lates(text + 6);
-	} else if (!strncmp(text, "fail=", 5)) {
-		read_fault(value);
+	} else if (!strncmp(text, "fail=", 5) || !strncmp(text, "hang=", 5)) {
+		read_fault(value, text[0] == 'h');
 	} else {
 		for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 			if (strlen(settings[i].name) == length &&
@@ -234,9 +237,13 @@ int fault_call(enum fake_call call)
 	for (size_t i = 0; i < script.faults; i++) {
 		const struct fake_fault *f = &script.fault[i];
 
-		if ((f->call == call && f->n == n) ||
-		    (f->call == CALLS + (uint32_t)data && f->n == of_kind))
-			return f->error;
+		if ((f->call != call || f->n != n) &&
+		    (f->call != CALLS + (uint32_t)data || f->n != of_kind))
+			continue;
+		report_line("fault %s", call_names[call]);
+		while (!f->error)
+			pause();
+		return f->error;
 	}
 	return 0;
 }

@@ -14,7 +14,7 @@
 #define STOPPED_NS 1500000000 /* who has not polled for so long has stopped to */
 
 static struct fake_qp *active;               /* with requests that are not retired */
-static uint64_t sends_completed, recvs_completed, device_free_at;
+static uint64_t sends_completed, recvs_completed, device_free_at, posts;
 
 void cq_push(struct node *n, struct shared_cq *cq, const struct shared_cqe *e)
 {
@@ -68,6 +68,10 @@ static void complete_send(struct fake_qp *q, const struct fake_wqe *w)
 	q->completions++;
 	if (sends_completed == script.lose)
 		return;
+	if (sends_completed == script.overrun) {
+		cq->dead = 1;
+		fabric_event(own, IBV_EVENT_CQ_ERR, cq->cookie);
+	}
 	cq_push(own, cq, &e);
 	if (sends_completed == script.duplicate)
 		cq_push(own, cq, &e);
@@ -223,6 +227,8 @@ static int check_send(const struct fake_qp *q, const struct ibv_send_wr *wr)
 		length += wr->sg_list[i].length;
 	if (length > UINT32_MAX || (wr->send_flags & IBV_SEND_INLINE && length > q->max_inline))
 		return EINVAL;
+	if (script.refuse && ++posts == script.refuse)
+		return ENOMEM;
 	if (q->posted - q->freed < q->sq_size)
 		return 0;
 	report_violation("queue pair %u: a request beyond its %u slots", q->shared->qpn,
