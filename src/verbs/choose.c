@@ -11,20 +11,34 @@
 #include "host/numa.h"
 #include "verbs/gid.h"
 
+/* One device that does not work must not keep the others from being used: it is kept in mind. */
+static void note_problem(struct candidates *c, const char *what, const char *name, int rc)
+{
+	if (!c->problem[0])
+		snprintf(c->problem, sizeof(c->problem), "%s %s: %s", what, name,
+			 strerror(rc == -1 ? errno : abs(rc)));
+}
+
 static int add_ports(struct candidates *c, struct ibv_context *context)
 {
 	const char *name = ibv_get_device_name(context->device);
 	struct ibv_device_attr attr;
+	int rc = ibv_query_device(context, &attr);
 
-	if (ibv_query_device(context, &attr))
-		return -EIO;
+	if (rc) {
+		note_problem(c, "asking for the limits of", name, rc);
+		return 0;
+	}
 	for (uint32_t port = 1; port <= attr.phys_port_cnt; port++) {
 		struct candidate *grown, *new;
 		struct ibv_port_attr port_attr;
 		ssize_t n;
 
-		if (ibv_query_port(context, (uint8_t)port, &port_attr))
+		rc = ibv_query_port(context, (uint8_t)port, &port_attr);
+		if (rc) {
+			note_problem(c, "asking for a port of", name, rc);
 			continue;
+		}
 		grown = realloc(c->list, (c->count + 1) * sizeof(*grown));
 		if (!grown)
 			return -ENOMEM;
@@ -36,6 +50,7 @@ static int add_ports(struct candidates *c, struct ibv_context *context)
 		};
 		n = ibv_query_gid_table(context, new->gid, CHOOSE_GIDS, 0);
 		new->gids = n > 0 ? (size_t)n : 0;
+		new->gids_error = n < 0 ? (int)-n : 0;
 	}
 	return 0;
 }
@@ -45,6 +60,7 @@ int candidates_get(struct candidates *c)
 	int n, rc = 0;
 
 	*c = (struct candidates){ 0 };
+	errno = 0;
 	c->devices = ibv_get_device_list(&n);
 	if (!c->devices)
 		return errno == ENOSYS || !errno ? 0 : -errno;
@@ -52,8 +68,10 @@ int candidates_get(struct candidates *c)
 		struct ibv_context *context = ibv_open_device(c->devices[i]);
 		size_t before = c->count;
 
-		if (!context)
+		if (!context) {
+			note_problem(c, "opening", ibv_get_device_name(c->devices[i]), errno);
 			continue;
+		}
 		rc = add_ports(c, context);
 		if (c->count == before)
 			ibv_close_device(context);
@@ -78,7 +96,7 @@ void candidates_put(struct candidates *c, const struct ibv_context *keep)
 	*c = (struct candidates){ 0 };
 }
 
-/* "rxe0 port 1 ACTIVE 10.0.0.1, ..." */
+/* "rxe0 port 1 ACTIVE 10.0.0.1, ...; opening rxe1: ..." */
 static void describe(const struct candidates *c, char *out, size_t size)
 {
 	snprintf(out, size, "%s", c->count ? "" : "none");
@@ -95,6 +113,8 @@ static void describe(const struct candidates *c, char *out, size_t size)
 		snprintf(out + used, size - used, "%s%s port %u %s %s", i ? ", " : "", k->name,
 			 k->port, port_state_name(k->state), gid);
 	}
+	if (c->problem[0])
+		snprintf(out + strlen(out), size - strlen(out), "; %s", c->problem);
 }
 
 static bool is_allowed(const struct candidate *k, const struct device_request *r)
@@ -193,6 +213,9 @@ static int told_none(const struct candidates *c, const struct device_request *r)
 	char list[300];
 
 	describe(c, list, sizeof(list));
+	if (!c->count && c->problem[0])
+		return fail(FAIL_SETUP, ENODEV, "no RDMA device can be used: %s; see rdmeter "
+			    "devices, /dev/infiniband and the kernel log", c->problem);
 	if (!c->count)
 		return fail(FAIL_SETUP, ENODEV, CHOOSE_NO_DEVICE);
 	return fail(FAIL_SETUP, ENODEV, "no RDMA device could be chosen: name one with %s; there "

@@ -20,6 +20,7 @@ struct candidate {
 	enum ibv_port_state state;
 	int numa_node;
 	size_t gids;
+	int gids_error; /* why there are none: a positive errno, or 0 when the table is empty */
 	struct ibv_gid_entry gid[CHOOSE_GIDS];
 };
 
@@ -27,9 +28,10 @@ struct candidates {
 	struct ibv_device **devices;
 	struct candidate *list;
 	size_t count;
+	char problem[160]; /* with the first device that is there and cannot be used; or empty */
 };
 
-/* Opens every device and asks its ports. Returns 0 or -errno (not told). */
+/* Opens every device that can be and asks its ports. Returns 0 or -errno (not told). */
 int candidates_get(struct candidates *c);
 
 /* Closes every context but keep's (NULL: all). */

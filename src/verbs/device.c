@@ -47,13 +47,16 @@ static int query_caps(struct ibv_context *context, uint32_t port, struct caps *c
 
 static int told_no_gid(const struct candidate *k, const struct device_request *r)
 {
+	if (k->gids_error)
+		return fail(FAIL_SETUP, k->gids_error, "reading the GID table of %s: %s; see the "
+			    "kernel log", k->name, strerror(k->gids_error));
 	if (r->gid_index >= 0)
 		return fail(FAIL_SETUP, ENOENT,
 			    "--gid-index %d: port %u of %s has no such entry (%zu are in use); "
 			    "see ibv_devinfo -v", r->gid_index, k->port, k->name, k->gids);
 	return fail(FAIL_SETUP, ENOENT,
-		    "port %u of %s has no GID: give its netdev an address and bring it up", k->port,
-		    k->name);
+		    "port %u of %s has no GID: its table is empty; give its netdev an address and "
+		    "bring it up", k->port, k->name);
 }
 
 static const struct ibv_gid_entry *find_gid(const struct candidate *k,
