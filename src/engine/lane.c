@@ -252,6 +252,22 @@ void lane_failed_call(struct lane *l, int kind, int rc)
 	l->error.kind = kind;
 }
 
+void lane_stray(struct lane *l, const struct lane_qp *q)
+{
+	if (l->error.kind == LANE_FINE)
+		l->error = (struct lane_error){
+			.kind = LANE_STRAY, .qpn = q->qp->qp_num, .message = q->completed,
+		};
+}
+
+void lane_refused(struct lane *l, struct lane_qp *q, const struct ibv_send_wr *first,
+		  const struct ibv_send_wr *bad, int rc)
+{
+	for (; first && first != bad; first = first->next)
+		q->posted++;
+	lane_failed_call(l, LANE_POST, rc);
+}
+
 int lane_post_receives(struct lane *l, struct lane_qp *q, uint32_t n)
 {
 	while (n) {
@@ -315,7 +331,7 @@ void lane_reap(struct lane *l, struct lane_group *g)
 			lane_failed(l, &wc[i], false);
 			return;
 		}
-		done = (wc[i].wr_id - q->completed) & WRID_SEQ;
+		done = lane_done(l, q, wc[i].wr_id);
 		if (l->predicts)
 			lane_check_results(l, q, done);
 		q->completed += done;

@@ -95,7 +95,7 @@ struct lane_group {
 
 /* Why a loop left early. */
 struct lane_error {
-	enum { LANE_FINE, LANE_WC, LANE_POST, LANE_POLL_FAILED, LANE_MISSED } kind;
+	enum { LANE_FINE, LANE_WC, LANE_POST, LANE_POLL_FAILED, LANE_MISSED, LANE_STRAY } kind;
 	int errnum; /* of a failed post or poll */
 	enum ibv_wc_status status;
 	uint32_t vendor, qpn;
@@ -184,6 +184,16 @@ void lane_failed(struct lane *l, const struct ibv_wc *wc, bool receive)
 	__attribute__((noinline, cold));
 void lane_failed_call(struct lane *l, int kind, int rc) __attribute__((noinline, cold));
 
+/* Cold: a completion of q is none of a request that is outstanding. */
+void lane_stray(struct lane *l, const struct lane_qp *q) __attribute__((noinline, cold));
+
+/*
+ * Cold: the list from first on was posted up to bad, which the provider refused with rc. What it
+ * took counts as posted.
+ */
+void lane_refused(struct lane *l, struct lane_qp *q, const struct ibv_send_wr *first,
+		  const struct ibv_send_wr *bad, int rc) __attribute__((noinline, cold));
+
 /* Posts n further receives. 0, or a positive errno. */
 int lane_post_receives(struct lane *l, struct lane_qp *q, uint32_t n);
 
@@ -237,6 +247,20 @@ static inline uint64_t lane_clock(struct lane *l)
 	else if (since < l->clock_apart / 4 && l->clock_every < LANE_CLOCK)
 		l->clock_every *= 2;
 	return now;
+}
+
+/*
+ * How many messages of q a completion retires: those up to its own. A device that reports one twice
+ * would have the next message answered before it is sent, so that fails the lane, and is 0 here.
+ */
+static inline uint64_t lane_done(struct lane *l, struct lane_qp *q, uint64_t wr_id)
+{
+	uint64_t done = (wr_id - q->completed) & WRID_SEQ;
+
+	if (__builtin_expect(done - 1 < q->posted - q->completed, 1))
+		return done;
+	lane_stray(l, q);
+	return 0;
 }
 
 /* Call after a poll that found something. */

@@ -33,9 +33,9 @@ static int reap_sends(struct lane *l, struct lane_qp *q, bool wait)
 				lane_failed(l, &wc[i], false);
 				return -1;
 			}
-			q->completed += (wc[i].wr_id - q->completed) & WRID_SEQ;
+			q->completed += lane_done(l, q, wc[i].wr_id);
 		}
-		if (lane_stop(l) == LANE_ABORT)
+		if (lane_stop(l) == LANE_ABORT || l->error.kind != LANE_FINE)
 			return -1;
 	} while (wait && q->posted - q->completed >= l->depth);
 	return 0;

@@ -25,7 +25,7 @@ static int post_one(struct lane *l, struct lane_qp *q)
 }
 
 /* Until the one operation has completed; -1: leave. */
-static int wait_one(struct lane *l)
+static int wait_one(struct lane *l, struct lane_qp *q)
 {
 	uint32_t spins = 0;
 	struct ibv_wc wc;
@@ -42,7 +42,7 @@ static int wait_one(struct lane *l)
 		lane_failed(l, &wc, false);
 		return -1;
 	}
-	return 0;
+	return lane_done(l, q, wc.wr_id) ? 0 : -1;
 }
 
 void roundtrip(struct lane *l)
@@ -52,7 +52,7 @@ void roundtrip(struct lane *l)
 	while (__builtin_expect(lane_stop(l) == LANE_RUN, 1) && q->posted < l->limit) {
 		uint64_t begin = clock_start(&l->clock), end;
 
-		if (post_one(l, q) || wait_one(l))
+		if (post_one(l, q) || wait_one(l, q))
 			break;
 		end = clock_stop(&l->clock);
 		histogram_record(l->histogram, clock_ns(&l->clock, end - begin));

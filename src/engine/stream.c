@@ -36,7 +36,7 @@ always_inline void touch(const struct lane *l, struct ibv_send_wr *wr, uint64_t 
 always_inline int post_list(struct lane *l, struct lane_qp *q, uint32_t k, bool must_signal,
 			    const struct traits t)
 {
-	struct ibv_send_wr *first = &q->wr[q->at], *wr = first, *bad;
+	struct ibv_send_wr *first = &q->wr[q->at], *wr = first, *bad = first;
 	uint32_t ring = l->wr_count, at = q->at;
 	int rc;
 
@@ -65,7 +65,10 @@ always_inline int post_list(struct lane *l, struct lane_qp *q, uint32_t k, bool 
 	wr->next = NULL;
 	rc = ibv_post_send(q->qp, first, &bad);
 	q->at = at;
-	q->posted += k;
+	if (__builtin_expect(rc, 0))
+		lane_refused(l, q, first, bad, rc);
+	else
+		q->posted += k;
 	return rc;
 }
 
@@ -87,10 +90,8 @@ always_inline int fill_window(struct lane *l, struct lane_qp *q, const struct tr
 		room -= k;
 		next = t.lists ? (l->batch < left ? l->batch : left) : 1;
 		rc = post_list(l, q, k, !left || next > room, t);
-		if (__builtin_expect(rc, 0)) {
-			lane_failed_call(l, LANE_POST, rc);
+		if (__builtin_expect(rc, 0))
 			return rc;
-		}
 		if (burst <= k)
 			break;
 		burst -= k;
@@ -111,7 +112,7 @@ always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, con
 			lane_failed(l, &wc[i], false);
 			return -1;
 		}
-		done = (id - q->completed) & WRID_SEQ;
+		done = lane_done(l, q, id);
 		if (t.touched && l->predicts)
 			lane_check_results(l, q, done);
 		q->completed += done;

@@ -314,6 +314,11 @@ int row_told_lane(const struct row *r)
 		return fail(FAIL_RUN, EIO, "%s number %" PRIu64 " on queue pair 0x%x of %s found "
 			    "another value than the one before it left; do not trust this device",
 			    op, e->message + 1, e->qpn, s->device.facts.name);
+	if (e->kind == LANE_STRAY)
+		return fail(FAIL_RUN, EIO, "a completion after %" PRIu64 " messages on queue pair "
+			    "0x%x of %s: none was outstanding that it could be of, so it has come "
+			    "twice; do not trust this device", e->message, e->qpn,
+			    s->device.facts.name);
 	return fail(FAIL_RUN, e->errnum, "%s on %s: %s; see the kernel log%s",
 		    e->kind == LANE_POST ? "posting a work request" :
 					   "polling the completion queue",
