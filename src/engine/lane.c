@@ -13,7 +13,7 @@
 #define CAUSE_WAIT_NS 20000000
 #define CAUSE_SEARCH 4096 /* flushed completions looked through for the failure behind them */
 
-static void publish(struct lane *l)
+void lane_publish(struct lane *l)
 {
 	uint64_t posted = 0, completed = 0;
 
@@ -35,7 +35,7 @@ static void reach(struct lane *l, unsigned int what)
 {
 	uint64_t one = 1;
 
-	publish(l);
+	lane_publish(l);
 	atomic_fetch_or_explicit(&l->report->reached, what, memory_order_release);
 	if (write(l->event_fd, &one, sizeof(one)) < 0)
 		return; /* the counter is full: the reader is to be woken already */
@@ -141,7 +141,8 @@ static void next_interval(struct lane *l, uint64_t now)
 static void warming(struct lane *l, uint64_t now)
 {
 	if (!warm(l, now)) {
-		l->next_edge = now + clock_ticks(&l->clock, OPEN_CHECK_NS);
+		l->next_edge = now + (l->counts ? l->interval :
+						  clock_ticks(&l->clock, OPEN_CHECK_NS));
 		return;
 	}
 	l->state = STATE_READY;
@@ -150,7 +151,7 @@ static void warming(struct lane *l, uint64_t now)
 
 void lane_edge(struct lane *l, uint64_t now)
 {
-	publish(l);
+	lane_publish(l);
 	if (l->state == STATE_WARMING)
 		warming(l, now);
 	if (l->state == STATE_READY) {
@@ -183,7 +184,7 @@ void lane_begin(struct lane *l)
 	l->started = clock_start(&l->clock);
 	l->clock_at = l->started;
 	l->measure->started_ns = clock_raw_ns();
-	l->next_edge = l->started; /* a warm-up of few and slow messages has to show progress too */
+	l->next_edge = l->counts ? l->started + l->interval : l->started;
 	l->next_count = l->counts ? (l->warmup ? l->warmup : 1) : UINT64_MAX;
 	/* Counted from the first message on, a window that has a sender's clock begins here. */
 	if (l->counts && !l->warmup && l->leads) {
@@ -339,7 +340,7 @@ void lane_reap(struct lane *l, struct lane_group *g)
 			l->count += done;
 	}
 	if (n > 0)
-		publish(l); /* progress, or a long drain would look like a stall */
+		lane_publish(l); /* progress, or a long drain would look like a stall */
 }
 
 void lane_check_results(struct lane *l, struct lane_qp *q, uint64_t done)

@@ -78,8 +78,7 @@ struct lane_qp {
 	uint32_t index;
 	uint32_t unsignalled; /* posted since the last one that asked for a completion */
 	uint32_t signalled;   /* how many asked; one in K of them is stamped */
-	uint32_t stamp_head, stamp_tail;
-	uint64_t *stamps; /* ring, ticks; completions of a queue pair come in order */
+	uint64_t *stamps; /* ring, ticks; a message's is found by its number */
 	struct ibv_recv_wr *recv; /* ring of recv_count */
 	uint32_t recv_at;
 	volatile uint64_t *results; /* atomics: the old values, one for each request of the ring */
@@ -179,6 +178,9 @@ void lane_begin(struct lane *l);
  */
 void lane_edge(struct lane *l, uint64_t now) __attribute__((noinline, cold));
 
+/* Cold: what has been counted so far, for the control thread. */
+void lane_publish(struct lane *l) __attribute__((noinline, cold));
+
 /* Cold: a completion failed. Keeps what is valid of it. */
 void lane_failed(struct lane *l, const struct ibv_wc *wc, bool receive)
 	__attribute__((noinline, cold));
@@ -276,11 +278,16 @@ static inline void lane_passed(struct lane *l)
 	}
 }
 
-/* Call after an empty poll: an edge that passes now is taken at the next one that is not. */
+/*
+ * Call after an empty poll: an edge that passes now is taken at the next one that is not. When
+ * that does not come, a stall is told with the counts of now.
+ */
 static inline void lane_idle(struct lane *l)
 {
 	if (++l->since_clock >= l->clock_every && lane_clock(l) < l->next_edge)
 		l->since_clock = 0;
+	else if (__builtin_expect(l->since_clock % LANE_SPINS == 0, 0))
+		lane_publish(l);
 }
 
 #endif

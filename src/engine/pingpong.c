@@ -46,6 +46,7 @@ static bool __attribute__((noinline)) give_up(struct lane *l, struct lane_qp *q,
 {
 	unsigned int stop = lane_stop(l);
 
+	lane_publish(l);
 	return stop == LANE_ABORT || (responder && stop == LANE_DRAIN) || reap_sends(l, q, false);
 }
 

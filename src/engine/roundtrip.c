@@ -31,9 +31,13 @@ static int wait_one(struct lane *l, struct lane_qp *q)
 	struct ibv_wc wc;
 	int n;
 
-	while ((n = ibv_poll_cq(l->group->send_cq, 1, &wc)) == 0)
-		if (++spins % LANE_SPINS == 0 && lane_stop(l) == LANE_ABORT)
+	while ((n = ibv_poll_cq(l->group->send_cq, 1, &wc)) == 0) {
+		if (++spins % LANE_SPINS)
+			continue;
+		lane_publish(l);
+		if (lane_stop(l) == LANE_ABORT)
 			return -1;
+	}
 	if (__builtin_expect(n < 0, 0)) {
 		lane_failed_call(l, LANE_POLL_FAILED, n);
 		return -1;

@@ -54,7 +54,7 @@ always_inline int post_list(struct lane *l, struct lane_qp *q, uint32_t k, bool 
 			q->unsignalled = 0;
 			if (t.stamped && (q->signalled++ & l->stamp_mask) == 0) {
 				wr->wr_id |= WRID_STAMPED;
-				q->stamps[q->stamp_tail++ & l->stamp_ring] =
+				q->stamps[(q->posted + i + 1) & l->stamp_ring] =
 					clock_start(&l->clock);
 			}
 		}
@@ -119,7 +119,7 @@ always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, con
 		if (!t.receives)
 			l->count += done;
 		if (t.stamped && id & WRID_STAMPED) {
-			uint64_t begin = q->stamps[q->stamp_head++ & l->stamp_ring];
+			uint64_t begin = q->stamps[id & l->stamp_ring];
 
 			now = now ? now : clock_stop(&l->clock);
 			histogram_record(l->histogram, clock_ns(&l->clock, now - begin));
