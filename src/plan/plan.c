@@ -326,7 +326,7 @@ static void fit_outstanding(struct point *p, const struct caps *ours, const stru
 	p->outs.value = got;
 	if (asked > got)
 		snprintf(p->outs.why, sizeof(p->outs.why), "%" PRIu64 " -> %" PRIu64
-			 ", what both devices allow", asked, got);
+			 ", what both allow", asked, got);
 }
 
 bool plan_supports(const struct point *p, const struct caps *caps)
