@@ -344,6 +344,13 @@ static int hear_all(struct phases *p)
 	return 0;
 }
 
+/* A device's other port is no concern of this row. */
+static bool concerns(const struct phases *p, const struct ibv_async_event *event)
+{
+	return event->event_type != IBV_EVENT_PORT_ERR ||
+	       event->element.port_num == (int)p->s->device.facts.port;
+}
+
 static int take_events(struct phases *p)
 {
 	struct ibv_async_event event;
@@ -352,10 +359,10 @@ static int take_events(struct phases *p)
 	while (!rc && !ibv_get_async_event(p->s->device.context, &event)) {
 		const char *what = diagnose_event(event.event_type);
 
-		if (what)
-			rc = fail(FAIL_RUN, EIO, "asynchronous event of %s during %s: %s: %s",
-				  p->s->device.facts.name, phase_name(p),
-				  ibv_event_type_str(event.event_type), what);
+		if (what && concerns(p, &event))
+			rc = fail(FAIL_RUN, EIO, "asynchronous event of %s port %u during %s: %s: "
+				  "%s", p->s->device.facts.name, p->s->device.facts.port,
+				  phase_name(p), ibv_event_type_str(event.event_type), what);
 		ibv_ack_async_event(&event);
 	}
 	return rc;

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -60,18 +61,29 @@ static bool is_ipv4(const struct device_facts *d)
 	return !strncmp(d->gid, "::ffff:", 7);
 }
 
+/* "GID 1 (::1, RoCE v2)", or "LID 7" */
+static void name_address(char *out, size_t size, const struct device_facts *d)
+{
+	if (d->gid_kind == GID_NONE)
+		snprintf(out, size, "LID %u", d->lid);
+	else
+		snprintf(out, size, "GID %u (%s, %s)", d->gid_index, d->gid,
+			 gid_kind_name(d->gid_kind));
+}
+
 /* Two RoCE versions, IPv4 and IPv6, InfiniBand and Ethernet have no common word on the wire. */
 static int check_gids(const struct session *s)
 {
 	const struct device_facts *ours = &s->device.facts, *theirs = &s->peer_device;
+	char our[96], their[96];
 
 	if (ours->gid_kind == theirs->gid_kind && is_ipv4(ours) == is_ipv4(theirs))
 		return 0;
-	return fail(FAIL_SETUP, EPROTONOSUPPORT, "the client's %s has GID %u (%s, %s) and the "
-		    "server's %s GID %u (%s, %s), which cannot talk; choose with --gid-index and "
-		    "--peer-gid-index", theirs->name, theirs->gid_index, theirs->gid,
-		    gid_kind_name(theirs->gid_kind), ours->name, ours->gid_index, ours->gid,
-		    gid_kind_name(ours->gid_kind));
+	name_address(our, sizeof(our), ours);
+	name_address(their, sizeof(their), theirs);
+	return fail(FAIL_SETUP, EPROTONOSUPPORT, "the client's %s has %s and the server's %s %s, "
+		    "which cannot talk; choose with --gid-index and --peer-gid-index",
+		    theirs->name, their, ours->name, our);
 }
 
 /* Releases json, the client's FACTS. */

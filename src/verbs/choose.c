@@ -208,6 +208,14 @@ static int told_unusable(const struct candidates *c, const struct device_request
 		    list);
 }
 
+static bool any_active(const struct candidates *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (c->list[i].state == IBV_PORT_ACTIVE)
+			return true;
+	return false;
+}
+
 static int told_none(const struct candidates *c, const struct device_request *r)
 {
 	char list[300];
@@ -218,6 +226,9 @@ static int told_none(const struct candidates *c, const struct device_request *r)
 			    "devices, /dev/infiniband and the kernel log", c->problem);
 	if (!c->count)
 		return fail(FAIL_SETUP, ENODEV, CHOOSE_NO_DEVICE);
+	if (!any_active(c))
+		return fail(FAIL_SETUP, ENETDOWN, "no RDMA device can be used: no port is active; "
+			    "bring the link of one up; there are: %s", list);
 	return fail(FAIL_SETUP, ENODEV, "no RDMA device could be chosen: name one with %s; there "
 		    "are: %s", r->peer ? "--peer-dev" : "--ib-dev", list);
 }

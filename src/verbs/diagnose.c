@@ -13,8 +13,10 @@ static const struct {
 	{ IBV_WC_WR_FLUSH_ERR, "the queue pair was already in error; see the peer and the kernel "
 			       "log. From rxe this may mean that the peer does not answer: check "
 			       "the path" },
-	{ IBV_WC_REM_INV_REQ_ERR, "the peer's device refused the operation or its length" },
-	{ IBV_WC_REM_ACCESS_ERR, "the peer's buffer was not reached: wrong key or range" },
+	{ IBV_WC_REM_INV_REQ_ERR, "the peer's device refused the operation or its length; see "
+				  "its kernel log" },
+	{ IBV_WC_REM_ACCESS_ERR, "the peer's buffer was not reached: wrong key or range; see "
+				 "both kernel logs, or report it" },
 	{ IBV_WC_REM_OP_ERR, "the peer's device could not complete it; see its kernel log" },
 	{ IBV_WC_RETRY_EXC_ERR, "no acknowledgement: the peer is gone, or the path is blocked; "
 				"check the route, UDP port 4791, both MTUs and --gid-index" },
@@ -28,7 +30,7 @@ const char *diagnose_status(enum ibv_wc_status status)
 	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++)
 		if (statuses[i].status == status)
 			return statuses[i].cause;
-	return "see the kernel log";
+	return "it is not one that rdmeter expects; see the kernel log";
 }
 
 const char *diagnose_event(enum ibv_event_type type)
