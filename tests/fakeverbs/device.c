@@ -188,6 +188,13 @@ bool device_link_up(void)
 	return own->shared ? own->shared->link_up : !script.down;
 }
 
+uint16_t device_lid(struct ibv_context *c)
+{
+	uint32_t index = (uint32_t)ibv_get_device_index(c->device);
+
+	return script.infiniband ? (uint16_t)(own->number * FAKE_DEVICES + index) : 0;
+}
+
 /* libibverbs lets programs of old headers pass a shorter structure; ours is the whole one. */
 int ibv_query_port(struct ibv_context *context, uint8_t port,
 		   struct _compat_ibv_port_attr *compat)
@@ -202,9 +209,7 @@ int ibv_query_port(struct ibv_context *context, uint8_t port,
 		.max_mtu = IBV_MTU_4096, .active_mtu = mtu_enum(script.mtu),
 		.gid_tbl_len = FAKE_GIDS, .max_msg_sz = (uint32_t)script.max_msg_sz,
 		.pkey_tbl_len = 1, .active_width = 2, .active_speed = 32, .phys_state = 5,
-		.lid = script.infiniband ?
-			       (uint16_t)(own->number * FAKE_DEVICES +
-					  (uint32_t)ibv_get_device_index(context->device)) : 0,
+		.lid = device_lid(context),
 		.link_layer = script.infiniband ? IBV_LINK_LAYER_INFINIBAND :
 						  IBV_LINK_LAYER_ETHERNET,
 	};

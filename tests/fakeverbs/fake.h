@@ -106,6 +106,7 @@ struct shared_cq {
 struct shared_qp {
 	bool used;
 	uint32_t qpn, dest_qpn, sq_psn, rq_psn, access, path_mtu, max_dest_rd, min_rnr, pd;
+	uint32_t lid, dlid; /* 0 on Ethernet */
 	_Atomic uint32_t state;
 	union ibv_gid sgid, dgid;
 	uint64_t cookie;                    /* the owner's struct ibv_qp */
@@ -210,6 +211,7 @@ static inline struct fake_context *fake_context_of(struct ibv_context *c)
 }
 
 bool device_link_up(void);
+uint16_t device_lid(struct ibv_context *c);
 const struct ibv_gid_entry *device_gid(const struct ibv_context *c, uint32_t index);
 
 /* ---- memory.c ---- */

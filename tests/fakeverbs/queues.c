@@ -113,6 +113,7 @@ static bool share_qp(struct fake_qp *q, const struct ibv_qp_init_attr *attr)
 		return false;
 	s->used = true;
 	s->qpn = own->number << FAKE_QP_BITS | q->index;
+	s->lid = device_lid(q->verbs.context);
 	s->rq_size = attr->cap.max_recv_wr;
 	s->recv_cq = ((struct fake_cq *)attr->recv_cq)->offset;
 	s->cookie = (uintptr_t)&q->verbs;
@@ -262,6 +263,7 @@ static int to_rtr(struct fake_qp *q, const struct ibv_qp_attr *attr)
 		s->dgid = attr->ah_attr.grh.dgid;
 	}
 	s->dest_qpn = attr->dest_qp_num;
+	s->dlid = script.infiniband ? attr->ah_attr.dlid : 0;
 	s->rq_psn = attr->rq_psn;
 	s->path_mtu = attr->path_mtu;
 	s->max_dest_rd = attr->max_dest_rd_atomic;
