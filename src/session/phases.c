@@ -507,6 +507,9 @@ static int run(struct phases *p)
 {
 	int rc = row_start(p->r);
 
+	/* The peer's first edges may have come with its READY: no wait would end for them. */
+	if (!rc)
+		rc = hear_all(p);
 	while (!rc) {
 		rc = tell_own_edges(p);
 		if (!rc)
