@@ -13,6 +13,7 @@ enum column_format {
 	COLUMN_COUNT,
 	COLUMN_REAL,
 	COLUMN_REAL3,
+	COLUMN_SECONDS,
 };
 
 enum column_tests {

@@ -194,6 +194,8 @@ static void print_cell(FILE *out, const struct column *c, double value)
 		units_count(text, sizeof(text), (uint64_t)llround(value));
 	else if (c->format == COLUMN_REAL3 && value < 100)
 		snprintf(text, sizeof(text), "%.4f", value);
+	else if (c->format == COLUMN_SECONDS && value > 0 && value < 1)
+		snprintf(text, sizeof(text), "%.6f", value); /* or a short one would be 0.00 */
 	else
 		snprintf(text, sizeof(text), value < 10000 ? "%.2f" : "%.0f", value);
 	if (isfinite(value))

@@ -119,6 +119,20 @@ static void numbers_of_bw(void **state)
 	free(text);
 }
 
+/* Rate and window give the messages even when it was short: 1,500 in 4.5678 ms. */
+static void short_window(void **state)
+{
+	struct fixture *f = *state;
+	char line[200], *text;
+
+	plan(f, "--op write -s 64 -n 1500");
+	fill_measure(&f->client, 1500, 4567800);
+	text = result_text(f, false);
+	values_line(text, line, sizeof(line));
+	expect(line, "     64 B       1,500 0.004568      20.04    0.1681      328,386");
+	free(text);
+}
+
 /* The receiver's count is the truth, the sender's own window stands beside it. */
 static void golden_send(void **state)
 {
@@ -311,6 +325,7 @@ int main(void)
 		TEST(ascii_is_ascii),
 		TEST(golden_bw),
 		TEST(numbers_of_bw),
+		TEST(short_window),
 		TEST(golden_send),
 		TEST(golden_header),
 		TEST(loopback_is_said),
