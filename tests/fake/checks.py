@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The properties. Each check yields what is wrong with one run; nothing when it holds."""
+
+import itertools
+import re
+
+import output
+import plans
+
+PROPERTIES = {
+    'ends': 'each run ends inside its deadline, with the exit code that it should have',
+    'device': 'the device saw no broken rule',
+    'counts': 'requested == posted == completed for each queue pair',
+    'received': 'what is sent is received, and counted',
+    'queue': 'no work request beyond the depth, no receive beyond its queue',
+    'signal': 'one request in N is signalled, and the last that may wait',
+    'cq': 'no completion queue is overrun',
+    'finite': 'every number printed is finite and not negative',
+    'window': 'rate x window == messages in the window',
+    'agree': 'figures of a row agree with each other',
+    'config': 'what was asked for is what was run',
+    'data': 'data arrive as they were sent, and a wrong bit is found',
+    'refused': 'what cannot be is refused with one line',
+}
+
+
+def sends(side, direction):
+    return direction in ('both', 'out' if side == 'client' else 'in')
+
+
+def posts(row, side, direction):
+    """Whether a side posts requests: a ping-pong of messages goes both ways."""
+    return sends(side, direction) or (row.test == 'lat' and row.op in plans.OUT)
+
+
+def takes(row, side, direction):
+    other = 'server' if side == 'client' else 'client'
+    return row.op in plans.RECEIVES and posts(row, other, direction)
+
+
+def ends(run):
+    for side in ('client', 'server'):
+        ended = run.ended[side]
+        if ended is None:
+            yield f'{side}: no end within {run.deadline} s'
+        elif side == 'client' and ended != run.plan.code:
+            yield f'client: exit {ended}, not {run.plan.code}: {run.err["client"][-300:].strip()}'
+        elif side == 'server' and run.plan.code == 0 and ended:
+            yield f'server: exit {ended}: {run.err["server"][-300:].strip()}'
+        if 'Sanitizer' in run.err[side]:
+            yield f'{side}: {run.err[side]}'
+
+
+def device(run):
+    for side, report in run.reports.items():
+        for what in report.violations:
+            yield f'{side}: {what}'
+
+
+def each_qp(run):
+    """(row, side, queue pairs, completion queues) as the devices saw them."""
+    for i, row in enumerate(run.rows):
+        for side, report in run.reports.items():
+            if i < len(report.rows):
+                yield (row, side, *report.rows[i])
+
+
+def counts(run):
+    direction, total = run.plan.args['direction'], run.plan.total()
+    qps = run.plan.args.get('qp', 1)
+    for i, side in itertools.product(range(len(run.plan.rows())), run.reports):
+        if i >= len(run.reports[side].rows) or len(run.reports[side].rows[i][0]) != qps:
+            yield f'row {i}, {side}: not {qps} queue pairs'
+    for row, side, qp, _ in each_qp(run):
+        want = total if posts(row, side, direction) else 0
+        for q in qp:
+            if q['messages'] != want or q['freed'] != q['posted'] or \
+                    q['completions'] != q['signalled']:
+                yield f'{row.op} {row.test}, {side}: not {want} posted and reaped: {q}'
+    for row, side in itertools.product(run.rows, ('client', 'server')):
+        said, want = row.counts.get(side), qps * total
+        if posts(row, side, direction) and \
+                (not said or said['posted'] != want or said['completed'] != want):
+            yield f'{row.op} {row.test}, {side}: not {want} posted and completed: {said}'
+
+
+def received(run):
+    direction, total = run.plan.args['direction'], run.plan.total()
+    qps = run.plan.args.get('qp', 1)
+    for row, side, qp, _ in each_qp(run):
+        want = total if takes(row, side, direction) else 0
+        for q in qp:
+            if q['received'] != want:
+                yield f'{row.op} {row.test}, {side}: not {want} received: {q}'
+    for row, side in itertools.product(run.rows, ('client', 'server')):
+        said = row.counts.get(side)
+        if takes(row, side, direction) and (not said or said['received'] != qps * total):
+            yield f'{row.op} {row.test}, {side}: not {qps * total} received: {said}'
+
+
+def queue(run):
+    for row, side, qp, _ in each_qp(run):
+        depth, rx_depth = row.settings['tx-depth'], row.settings.get('rx-depth', 0)
+        for q in qp:
+            if q['sq_most'] > depth:
+                yield f'{row.op} {row.test}, {side}: {q["sq_most"]} in a queue of {depth}'
+            if row.op in plans.RECEIVES and q['rq_most'] > rx_depth:
+                yield f'{row.op} {row.test}, {side}: {q["rq_most"]} receives, not {rx_depth}'
+
+
+def signal(run):
+    for row, side, qp, _ in each_qp(run):
+        for q in qp:
+            if not q['messages'] // row.settings['signal'] <= q['signalled'] <= q['posted']:
+                yield f'{row.op} {row.test}, {side}: {row.settings["signal"]} and {q}'
+
+
+def cq(run):
+    for row, side, _, cqs in each_qp(run):
+        for q in cqs:
+            if q['overruns'] or q['most'] > q['cqe']:
+                yield f'{row.op} {row.test}, {side}: {q}'
+
+
+def finite(run):
+    for row in run.rows:
+        for line in row.results.splitlines():
+            if re.search(r'\b(nan|inf)\b|(^| )-\d|\d{17}|\d,\d{3},\d{3},\d{3},\d{3},\d{3}', line,
+                         re.I):
+                yield f'{row.op} {row.test}: {line.strip()}'
+
+
+def product(messages, seconds, rate, size, what):
+    """Whether messages = seconds x rate, each known to half of its last digit."""
+    slack = rate.half * (seconds + seconds.half) + rate * seconds.half + 1e-6 * messages * size
+    if abs(messages * size - rate * seconds) > slack + 1e-9:
+        yield f'{what}: {messages * size} is not {rate:.10g} x {seconds:.10g} (+- {slack:.3g})'
+
+
+def window(run):
+    direction, total = run.plan.args['direction'], run.plan.total() * run.plan.args.get('qp', 1)
+    for row in run.rows:
+        name, size = f'{row.op} {row.test}', row.settings['size']
+        flows = [t for t in row.tables() if 'messages' in t]
+        ways = [side for side in ('client', 'server') if sends(side, direction)]
+        if row.test == 'bw' and len(flows) != len(ways):
+            yield f'{name}: {len(flows)} tables'
+        for table, sender in zip(flows, ways):
+            messages, seconds = int(table['messages']), table['window']
+            truth = sender
+            if row.op in plans.RECEIVES:
+                truth = 'server' if sender == 'client' else 'client'
+            before = row.counts[truth]['before']
+            if messages + before != total:
+                yield f'{name}: {messages} in the window and {before} before it, not {total}'
+            if table['messages/s'] is None:
+                if messages and seconds:
+                    yield f'{name}: no rate'
+                continue
+            yield from product(messages, seconds, table['messages/s'], 1, name)
+            yield from product(messages, seconds, table['MiB/s'], size / 2 ** 20, name)
+            yield from product(messages, seconds, table['Gb/s'], size * 8 / 1e9, name)
+        for side, (messages, seconds, rate) in row.own.items():
+            yield from product(messages, seconds, rate, size / 2 ** 20, f'{name}, {side}')
+            if messages + row.counts[side]['before'] != total:
+                yield f'{name}: {messages} in the own window of the {side}, not of {total}'
+
+
+def ordered(table, names):
+    known = [table[n] for n in names if table.get(n) is not None]
+    return all(a <= b + a.half + b.half for a, b in zip(known, known[1:]))
+
+
+def stamped_most(run, row, sender, index):
+    """How many completions could be timed: one in K of those that a queue pair asked for."""
+    every = row.settings["stamp"]
+    every = 1 if every == 'all' else every
+    return sum(-(-q['signalled'] // every) for q in run.reports[sender].rows[index][0])
+
+
+def agree(run):
+    direction = run.plan.args['direction']
+    alone = direction != 'both' and run.plan.args.get('warmup') == 0
+    for index, row in enumerate(run.rows):
+        name = f'{row.op} {row.test}'
+        for table in row.tables():
+            if not ordered(table, ('min', 'p50', 'p90', 'p99', 'p99.9', 'p99.99', 'max')) or \
+                    not ordered(table, ('min', 'mean', 'max')) or \
+                    not ordered(table, ('min', 'median', 'max')):
+                yield f'{name}: not in order: {table}'
+            if table.get('window') and table['window'] < 0.09 and \
+                    not ordered(table, ('max', 'MiB/s', 'min')):
+                yield f'{name}: another rate than that of its one interval: {table}'
+            if 'stamped' in table and direction != 'both':
+                sender = 'client' if direction == 'out' else 'server'
+                most = stamped_most(run, row, sender, index)
+                if table['stamped'] > most or (alone and table['stamped'] != most):
+                    yield f'{name}: {table["stamped"]:.0f} stamped, of {most}'
+            if 'samples' in table:
+                n = run.plan.args['iters']
+                if table['samples'] != n or row.bars() != (n, '100.000'):
+                    yield f'{name}: {table["samples"]:.0f} samples, bars {row.bars()}, not {n}'
+
+
+def config(run):
+    if [(r.op, r.test) for r in run.rows] != run.plan.rows():
+        yield f'rows {[(r.op, r.test) for r in run.rows]}, not {run.plan.rows()}'
+    for row in run.rows:
+        for name, value in run.plan.args.items():
+            said = row.settings.get(name, value)
+            if name == 'outs':
+                if isinstance(said, int) and said > value:
+                    yield f'{row.op}: --outs {value} became {said}'
+            elif said != value and not (name == 'stamp' and value == 1 and said == 'all'):
+                yield f'{row.op} {row.test}: --{name} {value} became {said}'
+
+
+def data(run):
+    if run.plan.code == 4:
+        if run.plan.says not in run.err['client'] + run.err['server']:
+            yield f'a wrong bit was not found: {run.err}'
+        return
+    for side in ('client', 'server'):
+        if 'data' in run.err[side]:
+            yield f'{side}: {run.err[side].strip()}'
+
+
+def refused(run):
+    lines = [line for line in run.err['client'].splitlines() if line.startswith('rdmeter: ')]
+    if len(lines) != 1 or run.plan.says not in lines[0]:
+        yield f'not one line with "{run.plan.says}": {run.err["client"]}'
+    if output.rows(run.out):
+        yield 'it printed a result'
+
+
+def broken(run):
+    """(property, what is wrong) of a run."""
+    of_kind = {2: ('refused',), 3: ('refused', 'device'), 4: ('data',)}
+    names = of_kind.get(run.plan.code, [n for n in PROPERTIES if n != 'refused'])
+    wrong = [('ends', what) for what in ends(run)]
+    for name in names if not wrong else ():
+        if name != 'ends':
+            wrong += [(name, what) for what in globals()[name](run)]
+    return wrong

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the property runs are drawn from: legal plans, and ones that rdmeter has to refuse."""
+
+import dataclasses
+import random
+
+OUT = ('send', 'send_imm', 'write', 'write_imm')  # whose payload leaves the side that posts
+RECEIVES = ('send', 'send_imm', 'write_imm')
+ATOMIC = ('cas', 'fadd')
+OPS = OUT + ('read',) + ATOMIC
+MOST_BYTES = 24 << 20  # of a row
+MOST_NS = 30_000_000  # that a row may take by what the device is told to take
+
+
+@dataclasses.dataclass
+class Plan:
+    """One client and one server: what is asked, what their devices are, what is to come of it."""
+    ops: list
+    tests: list
+    args: dict = dataclasses.field(default_factory=dict)
+    client: dict = dataclasses.field(default_factory=dict)  # FAKEVERBS of each side
+    server: dict = dataclasses.field(default_factory=dict)
+    lates: list = dataclasses.field(default_factory=list)
+    code: int = 0
+    says: str = ''  # a word of the one line with which it is refused
+
+    def rows(self):
+        return [(op, test) for op in self.ops for test in self.tests]
+
+    def words(self):
+        words = ['--op', ','.join(self.ops), '--test', ','.join(self.tests)]
+        for name, value in self.args.items():
+            words += ['--' + name, str(value)]
+        return words
+
+    def total(self):
+        """Messages of a queue pair, warm-up included."""
+        return self.args['iters'] + self.args.get('warmup', min(self.args['iters'] // 10, 1000))
+
+
+def uneven(r, low, high):
+    """Small numbers and the ends are as likely as all of the others together."""
+    kind = r.random()
+    if kind < 0.15:
+        return low
+    if kind < 0.25:
+        return high
+    if kind < 0.6:
+        return r.randint(low, min(high, low + 8))
+    return r.randint(low, high)
+
+
+def default_depth(size, qps):
+    return max(2, min(128, (8 << 20) // size // qps))
+
+
+def draw_size(r, plan):
+    if any(op in ATOMIC for op in plan.ops):
+        return 8
+    if r.random() < 0.3:
+        return r.choice((1, 7, 8, 63, 64, 65, 1024, 4095, 4096, 4097, 65536))
+    return max(1, int(2 ** r.uniform(0, 16)))
+
+
+def draw_memory(r, plan):
+    atomic = any(op in ATOMIC for op in plan.ops)
+    if r.random() < 0.4:
+        plan.args['align'] = 1 << r.randint(3 if atomic else 0, 14)
+        step = 8 if atomic else 1
+        if r.random() < 0.7:
+            plan.args['offset'] = r.randrange(0, plan.args['align'], step)
+
+
+def draw_queues(r, plan):
+    args, lat = plan.args, 'lat' in plan.tests
+    if not lat and r.random() < 0.5:
+        args['qp'] = uneven(r, 1, 16)
+    if r.random() < 0.75:
+        args['tx-depth'] = uneven(r, 1, 128)
+    depth = args.get('tx-depth', default_depth(args['size'], args.get('qp', 1)))
+    if not lat and r.random() < 0.6:
+        args['batch'] = uneven(r, 1, depth)
+    if r.random() < 0.6 and not (lat and any(op in ('read',) + ATOMIC for op in plan.ops)):
+        args['signal'] = uneven(r, 1, depth)
+    if r.random() < 0.5:
+        args['rx-depth'] = uneven(r, 2 if lat else 1, 256)
+    if not lat and r.random() < 0.5:
+        args['stamp'] = r.choice(('all', 'off', 1 << r.randint(0, 12)))
+    if r.random() < 0.4:
+        args['outs'] = uneven(r, 1, 32)
+    if all(op in OUT for op in plan.ops) and r.random() < 0.4:
+        args['inline'] = uneven(r, 0, 256)
+    if any(op in ATOMIC for op in plan.ops) and r.random() < 0.4:
+        args['atomic-target'] = 'shared'
+    return depth, args.get('rx-depth', min(2 * depth, 512))
+
+
+def draw_devices(r, plan, depth, rx_depth):
+    """Limits that leave the plan possible; each side has its own."""
+    least_cqe = max(depth, rx_depth if any(op in RECEIVES for op in plan.ops) else 1)
+    for side in (plan.client, plan.server):
+        if r.random() < 0.4:
+            side['max_cqe'] = uneven(r, least_cqe, least_cqe * 4)
+        if r.random() < 0.3:
+            side['max_qp_wr'] = max(depth, rx_depth) + r.choice((0, 1, 7))
+        if r.random() < 0.4:
+            side['max_inline'] = max(plan.args.get('inline', 0), r.choice((0, 1, 7, 96, 101)))
+        if r.random() < 0.4:
+            side['max_rd_atomic'] = uneven(r, 1, 16)
+            side['max_dest_rd_atomic'] = uneven(r, 1, 16)
+    if r.random() < 0.2:
+        plan.client['mtu'] = plan.server['mtu'] = r.choice((256, 1024, 2048))
+    elif r.random() < 0.2:
+        plan.args['mtu'] = r.choice((256, 512, 4096))
+
+
+def draw_count(r, plan, rx_depth):
+    """As many messages as a row can take: of bytes, of receives that the peer has to give back."""
+    args, lat = plan.args, 'lat' in plan.tests
+    qps = args.get('qp', 1)
+    most = min(3000, MOST_BYTES // args['size'] // qps)
+    if any(op in RECEIVES for op in plan.ops):
+        most = min(most, 50 * rx_depth // qps)
+    most = min(most, 20) if lat and any(op not in ('read',) + ATOMIC for op in plan.ops) else most
+    args['iters'] = uneven(r, 1, max(1, most))
+    if r.random() < 0.8:
+        args['warmup'] = 0
+    elif r.random() < 0.5:
+        args['warmup'] = uneven(r, 1, max(1, most // 4))
+
+
+def draw_faults(r, plan):
+    """What a run has to survive: loss, a wire, a slow device, completions that are late."""
+    messages = plan.total() * plan.args.get('qp', 1)
+    for side in (plan.client, plan.server):
+        most = MOST_NS // (4 * messages)
+        if r.random() < 0.25:
+            side['drop'] = min(30, max(600, 3000 - messages) // messages)  # each costs 67 ms
+            side['seed'] = r.randint(1, 1 << 32)
+        if r.random() < 0.25:
+            side['wire'] = r.randint(0, min(50_000, most))
+        if r.random() < 0.25:
+            side['pace'] = r.randint(0, min(5_000, most))
+        if r.random() < 0.25:
+            side['late'] = r.randint(0, min(50_000, most))
+        elif r.random() < 0.2:
+            side['late'] = '@lates'
+            plan.lates = [r.randint(0, min(50_000, most)) for _ in range(r.randint(1, 20))]
+
+
+def legal(r):
+    plan = Plan(r.sample(OPS, r.choice((1, 1, 1, 2, 3))),
+                r.choice((['bw'], ['bw'], ['bw'], ['lat'], ['lat', 'bw'])))
+    lat = 'lat' in plan.tests
+    plan.args['direction'] = r.choice(('out', 'in') if lat else ('out', 'in', 'both'))
+    plan.args['size'] = draw_size(r, plan)
+    depth, rx_depth = draw_queues(r, plan)
+    draw_memory(r, plan)
+    draw_count(r, plan, rx_depth)
+    draw_devices(r, plan, depth, rx_depth)
+    draw_faults(r, plan)
+    return plan
+
+
+# Why a plan cannot be: exit code, words of the command line, FAKEVERBS of one side, operation and
+# test, and a word that the refusal has.
+REFUSALS = (
+    (2, {'signal': 9, 'tx-depth': 8}, {}, 'write', 'bw', '--signal 9 with --tx-depth 8'),
+    (2, {'batch': 9, 'tx-depth': 8}, {}, 'send', 'bw', '--batch 9 with --tx-depth 8'),
+    (2, {'batch': 2}, {}, 'send', 'lat', '--batch 2'),
+    (2, {'stamp': 2}, {}, 'read', 'lat', '--stamp 2'),
+    (2, {'stamp': 3}, {}, 'write', 'bw', '--stamp 3'),
+    (2, {'qp': 2}, {}, 'write', 'lat', '--qp 2'),
+    (2, {'direction': 'both'}, {}, 'send', 'lat', 'direction both'),
+    (2, {'rx-depth': 1}, {}, 'send_imm', 'lat', '--rx-depth 1'),
+    (2, {'align': 48}, {}, 'write', 'bw', '--align 48'),
+    (2, {'align': 64, 'offset': 64}, {}, 'write', 'bw', '--offset 64'),
+    (2, {'offset': 4}, {}, 'cas', 'bw', '--offset 4'),
+    (2, {'size': 16}, {}, 'fadd', 'bw', '--size 16'),
+    (2, {'size': 4}, {}, 'fadd', 'bw', '--size 4'),
+    (2, {'inline': 8}, {}, 'read', 'bw', '--inline 8'),
+    (2, {'signal': 2}, {}, 'read', 'lat', '--signal 2'),
+    (2, {'duration': 1}, {}, 'write', 'bw', '--duration 1'),
+    (2, {'qp': 0}, {}, 'write', 'bw', '--qp'),
+    (2, {'tx-depth': '8x'}, {}, 'write', 'bw', '--tx-depth'),
+    (3, {'tx-depth': 65}, {'max_qp_wr': 64}, 'write', 'bw', '--tx-depth 65'),
+    (3, {'rx-depth': 65, 'tx-depth': 4}, {'max_qp_wr': 64}, 'send', 'bw', '--rx-depth 65'),
+    (3, {'tx-depth': 65}, {'max_cqe': 64}, 'write', 'bw', '--tx-depth 65'),
+    (3, {'rx-depth': 65, 'tx-depth': 4}, {'max_cqe': 64}, 'send', 'bw', '--rx-depth 65'),
+    (3, {'size': 4097}, {'max_msg_sz': 4096}, 'write', 'bw', '--size 4097'),
+    (3, {'qp': 5}, {'max_qp': 4}, 'write', 'bw', '--qp 5'),
+    (3, {}, {'atomics': 0}, 'fadd', 'bw', '--op fadd'),
+    (3, {}, {'max_rd_atomic': 0}, 'read', 'bw', '--op read'),
+    (3, {}, {'max_dest_rd_atomic': 0}, 'cas', 'lat', '--op cas'),
+    (3, {'inline': 97}, {'max_inline': 96}, 'send', 'bw', '--inline 97'),
+    (3, {'mtu': 4096}, {'mtu': 1024}, 'write', 'bw', '--mtu 4096'),
+    (3, {'ib-port': 2}, {}, 'write', 'bw', 'port'),
+    (3, {'gid-index': 9}, {}, 'write', 'bw', '--gid-index 9'),
+    (3, {}, {'state=down': None}, 'write', 'bw', 'DOWN'),
+)
+
+
+def illegal(r):
+    code, args, device, op, test, says = r.choice(REFUSALS)
+    plan = Plan([op], [test], code=code, says=says)
+    plan.args.update(iters=r.randint(1, 3000), warmup=0)
+    plan.args.update(args)
+    # A size that the server's device does not inline is no refusal: the table shows what it grants.
+    side = plan.client if 'max_inline' in device else r.choice((plan.client, plan.server))
+    side.update(device)
+    return plan
+
+
+def corrupt(r):
+    """The last message of all is wrong, so that nothing can have put it right."""
+    plan = Plan([r.choice(OUT)], ['bw'], code=4, says='data')
+    plan.args.update(direction=r.choice(('out', 'in', 'both')), size=draw_size(r, plan))
+    _, rx_depth = draw_queues(r, plan)
+    draw_memory(r, plan)
+    draw_count(r, plan, rx_depth)
+    side = plan.server if plan.args['direction'] == 'in' else plan.client
+    side['corrupt'] = plan.total() * plan.args.get('qp', 1)
+    return plan
+
+
+def draw(seed, number):
+    """Every plan has a seed of its own, so that one can be run without those before it."""
+    r = random.Random(f'{seed}:{number}')
+    kind = r.random()
+    return illegal(r) if kind < 0.06 else corrupt(r) if kind < 0.09 else legal(r)
