@@ -209,13 +209,9 @@ static enum ibv_wc_status move(struct fake_qp *q, struct fake_wqe *w, struct nod
 }
 
 /* No answer: again after the timeout (4.096 us * 2^n), as often as retry_cnt says. */
-static bool unanswered(struct fake_qp *q, struct fake_wqe *w, uint64_t now)
+static bool unanswered(struct fake_qp *q, uint64_t now)
 {
-	if (!q->retries) {
-		w->status = IBV_WC_RETRY_EXC_ERR;
-		return true;
-	}
-	q->retries--;
+	q->unanswered++;
 	q->retry_at = now + (4096ULL << q->timeout);
 	return false;
 }
@@ -253,10 +249,14 @@ bool wqe_execute(struct fake_qp *q, struct fake_wqe *w, uint64_t now)
 	w->status = check_local(q, w, k);
 	if (w->status != IBV_WC_SUCCESS)
 		return true;
+	if (q->unanswered > q->retry_cnt) { /* the last one's time is over too */
+		w->status = IBV_WC_RETRY_EXC_ERR;
+		return true;
+	}
 	peer = lost_on_the_wire(q) ? NULL : find_peer(q, &node);
 	if (!peer)
-		return unanswered(q, w, now);
-	q->retries = q->retry_cnt;
+		return unanswered(q, now);
+	q->unanswered = 0;
 	w->status = check_remote(w, node, peer, k);
 	if (w->status == IBV_WC_SUCCESS && k->receives && peer->rq_head == peer->rq_tail)
 		return not_ready(q, w, peer, now);

@@ -249,7 +249,7 @@ struct fake_wqe {
 	unsigned int flags;
 	uint32_t num_sge, rkey, imm, length;
 	enum ibv_wc_status status;
-	bool retried;
+	bool waited; /* for a read before it */
 	struct ibv_sge sge[FAKE_SGE];
 };
 
@@ -263,7 +263,7 @@ struct fake_qp {
 	uint64_t posted, executed, retired, freed; /* requests */
 	uint64_t signalled, completions, messages, sq_most;
 	uint64_t retry_at, last_due;
-	uint32_t retries, rnr_retries;
+	uint32_t unanswered, rnr_retries;
 	struct fake_qp *next_active;
 	struct null_state *null;
 };

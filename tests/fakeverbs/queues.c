@@ -277,7 +277,7 @@ static int to_rts(struct fake_qp *q, const struct ibv_qp_attr *attr)
 	    attr->max_rd_atomic > script.max_rd_atomic)
 		return EINVAL;
 	q->timeout = attr->timeout;
-	q->retry_cnt = q->retries = attr->retry_cnt;
+	q->retry_cnt = attr->retry_cnt;
 	q->rnr_retry = q->rnr_retries = attr->rnr_retry;
 	q->max_rd_atomic = attr->max_rd_atomic;
 	q->shared->sq_psn = attr->sq_psn;

@@ -126,18 +126,37 @@ static uint64_t due_at(struct fake_qp *q, uint64_t now)
 	return due;
 }
 
+/* A failure is on its way back: nothing behind it is done. */
+static bool is_broken(const struct fake_qp *q)
+{
+	return q->executed > q->retired &&
+	       q->sq[(q->executed - 1) % q->sq_size].status != IBV_WC_SUCCESS;
+}
+
+/* A read that had to wait sets out when the answer of the one before it has come. */
+static bool has_arrived(const struct fake_qp *q, struct fake_wqe *w, uint64_t now)
+{
+	if (must_wait_for_reads(q, w)) {
+		w->waited = true;
+		return false;
+	}
+	if (w->waited)
+		w->execute_at = now + script.wire;
+	w->waited = false;
+	return now >= w->execute_at;
+}
+
 static void execute_some(struct fake_qp *q, uint64_t now)
 {
-	while (q->executed < q->posted && atomic_load(&q->shared->state) == IBV_QPS_RTS) {
+	while (q->executed < q->posted && atomic_load(&q->shared->state) == IBV_QPS_RTS &&
+	       !is_broken(q)) {
 		struct fake_wqe *w = &q->sq[q->executed % q->sq_size];
 
-		if (now < w->execute_at || (q->retry_at != FAKE_NEVER && now < q->retry_at) ||
-		    must_wait_for_reads(q, w) || !wqe_execute(q, w, now))
+		if (!has_arrived(q, w, now) || (q->retry_at != FAKE_NEVER && now < q->retry_at) ||
+		    !wqe_execute(q, w, now))
 			return;
 		q->executed++;
 		w->due = due_at(q, now);
-		if (w->status != IBV_WC_SUCCESS)
-			return; /* nothing behind it is done */
 	}
 }
 
@@ -170,7 +189,8 @@ static uint64_t next_of(const struct fake_qp *q)
 
 	if (q->retired < q->executed)
 		next = q->sq[q->retired % q->sq_size].due;
-	if (q->executed < q->posted && !must_wait_for_reads(q, &q->sq[q->executed % q->sq_size])) {
+	if (q->executed < q->posted && !is_broken(q) &&
+	    !must_wait_for_reads(q, &q->sq[q->executed % q->sq_size])) {
 		at = q->sq[q->executed % q->sq_size].execute_at;
 		if (q->retry_at != FAKE_NEVER && q->retry_at > at)
 			at = q->retry_at;
