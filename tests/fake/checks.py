@@ -238,7 +238,11 @@ def broken(run):
     of_kind = {2: ('refused',), 3: ('refused', 'device'), 4: ('data',)}
     names = of_kind.get(run.plan.code, [n for n in PROPERTIES if n != 'refused'])
     wrong = [('ends', what) for what in ends(run)]
-    for name in names if not wrong else ():
+    if wrong:  # what the devices saw may say why
+        names = ('device', 'cq')
+    if list(finite(run)):  # numbers that are none are not to be compared
+        names = ('finite',)
+    for name in names:
         if name != 'ends':
             wrong += [(name, what) for what in globals()[name](run)]
     return wrong

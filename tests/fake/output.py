@@ -30,7 +30,8 @@ class Row:
         head, _, self.results = text.partition('config id')
         self.settings = {}
         for name, value, unit in SETTING.findall(head):
-            value = int(value) * FACTOR[unit] if value.isdigit() else value
+            number = re.fullmatch(r'[\d.]+', value)
+            value = round(float(value) * FACTOR[unit]) if number else value
             self.settings.setdefault(name, value)
         self.counts = {side: dict(zip(('posted', 'completed', 'received', 'before'),
                                       (int(v.replace(',', '')) for v in values)))

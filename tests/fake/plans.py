@@ -200,8 +200,8 @@ REFUSALS = (
 )
 
 
-def illegal(r):
-    code, args, device, op, test, says = r.choice(REFUSALS)
+def illegal(r, number):
+    code, args, device, op, test, says = REFUSALS[number]
     plan = Plan([op], [test], code=code, says=says)
     plan.args.update(iters=r.randint(1, 3000), warmup=0)
     plan.args.update(args)
@@ -224,7 +224,11 @@ def corrupt(r):
 
 
 def draw(seed, number):
-    """Every plan has a seed of its own, so that one can be run without those before it."""
+    """
+    The plans that are refused come first. Every plan has a seed of its own, so that one can be
+    run without those before it.
+    """
     r = random.Random(f'{seed}:{number}')
-    kind = r.random()
-    return illegal(r) if kind < 0.06 else corrupt(r) if kind < 0.09 else legal(r)
+    if number < len(REFUSALS):
+        return illegal(r, number)
+    return corrupt(r) if r.random() < 0.04 else legal(r)
