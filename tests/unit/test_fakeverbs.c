@@ -473,7 +473,7 @@ int main(int argc, char **argv)
 		{ "inlines", "clock=virtual wire=1ms", inlines },
 		{ "lengths", "max_msg_sz=1000", lengths },
 		{ "immediates", "", immediates },
-		{ "flushes", "clock=virtual wire=1ms", flushes },
+		{ "flushes", "wire=1ms", flushes },
 		{ "flushes_here", "clock=virtual wire=1ms", flushes_here },
 	};
 
