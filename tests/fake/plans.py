@@ -71,16 +71,37 @@ def draw_memory(r, plan):
             plan.args['offset'] = r.randrange(0, plan.args['align'], step)
 
 
+def draw_inline(r, plan):
+    """Also just at the limit of the devices, and one beyond it."""
+    if any(op not in OUT for op in plan.ops) or r.random() < 0.5:
+        return
+    most = plan.args['inline'] = uneven(r, 0, 256)
+    if most > 1 and r.random() < 0.5:
+        plan.args['size'] = most + r.choice((-1, 0, 1))
+        plan.client['max_inline'] = plan.server['max_inline'] = most
+
+
+def draw_lists(r, plan):
+    """Lists of which the last that fits may end before the signaling interval does."""
+    depth = plan.args['tx-depth'] = r.randint(3, 128)
+    batch = plan.args['batch'] = r.randint(2, depth)
+    plan.args['signal'] = r.randint(min(depth, depth // batch * batch + 1), depth)
+
+
 def draw_queues(r, plan):
     args, lat = plan.args, 'lat' in plan.tests
+    draw_inline(r, plan)
     if not lat and r.random() < 0.5:
         args['qp'] = uneven(r, 1, 16)
     if r.random() < 0.75:
         args['tx-depth'] = uneven(r, 1, 128)
     depth = args.get('tx-depth', default_depth(args['size'], args.get('qp', 1)))
-    if not lat and r.random() < 0.6:
+    if not lat and r.random() < 0.15:
+        draw_lists(r, plan)
+        depth = args['tx-depth']
+    elif not lat and r.random() < 0.6:
         args['batch'] = uneven(r, 1, depth)
-    if r.random() < 0.6 and not (lat and any(op in ('read',) + ATOMIC for op in plan.ops)):
+    if 'signal' not in args and r.random() < 0.6 and not (lat and any(op in ('read',) + ATOMIC for op in plan.ops)):
         args['signal'] = uneven(r, 1, depth)
     if r.random() < 0.5:
         args['rx-depth'] = uneven(r, 2 if lat else 1, 256)
@@ -88,8 +109,6 @@ def draw_queues(r, plan):
         args['stamp'] = r.choice(('all', 'off', 1 << r.randint(0, 12)))
     if r.random() < 0.4:
         args['outs'] = uneven(r, 1, 32)
-    if all(op in OUT for op in plan.ops) and r.random() < 0.4:
-        args['inline'] = uneven(r, 0, 256)
     if any(op in ATOMIC for op in plan.ops) and r.random() < 0.4:
         args['atomic-target'] = 'shared'
     return depth, args.get('rx-depth', min(2 * depth, 512))
@@ -103,7 +122,7 @@ def draw_devices(r, plan, depth, rx_depth):
             side['max_cqe'] = uneven(r, least_cqe, least_cqe * 4)
         if r.random() < 0.3:
             side['max_qp_wr'] = max(depth, rx_depth) + r.choice((0, 1, 7))
-        if r.random() < 0.4:
+        if 'max_inline' not in side and r.random() < 0.4:
             side['max_inline'] = max(plan.args.get('inline', 0), r.choice((0, 1, 7, 96, 101)))
         if r.random() < 0.4:
             side['max_rd_atomic'] = uneven(r, 1, 16)
@@ -122,7 +141,7 @@ def draw_count(r, plan, rx_depth):
     if any(op in RECEIVES for op in plan.ops):
         most = min(most, 50 * rx_depth // qps)
     most = min(most, 20) if lat and any(op not in ('read',) + ATOMIC for op in plan.ops) else most
-    args['iters'] = uneven(r, 1, max(1, most))
+    args['iters'] = uneven(r, 1, max(1, most)) if r.random() < 0.6 else r.randint(1, max(1, most))
     if r.random() < 0.8:
         args['warmup'] = 0
     elif r.random() < 0.5:
