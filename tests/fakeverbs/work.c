@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#define POLLS_A_YIELD 32
 #define STOPPED_NS 1500000000 /* who has not polled for so long has stopped to */
 
 static struct fake_qp *active;               /* with requests that are not retired */
@@ -415,7 +416,7 @@ static bool pass_time(void)
 		if (!n || !n->shared->virtual_clock)
 			continue;
 		if ((n->shared->busy || n->shared->unpolled) &&
-		    now - atomic_load(&n->shared->polled_at) < STOPPED_NS)
+		    now < atomic_load(&n->shared->polled_at) + STOPPED_NS)
 			return false;
 		at = atomic_load(&n->shared->next_event);
 		next = at < next ? at : next;
@@ -463,15 +464,16 @@ int work_take(struct ibv_cq *verbs, int n, struct ibv_wc *wc)
 	return i;
 }
 
-/* Who polls in vain gives way: there may be more processes that spin than CPUs. */
+/* Who polls in vain gives way now and then: there may be more processes that spin than CPUs. */
 int work_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 {
+	static _Thread_local uint32_t in_vain;
 	int error = fault_call(CALL_poll_cq), found;
 
 	if (error)
 		return -error;
 	found = work_take(cq, n, wc);
-	if (!found)
+	if (!found && ++in_vain % POLLS_A_YIELD == 0)
 		sched_yield();
 	return found;
 }
