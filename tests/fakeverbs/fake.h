@@ -49,7 +49,7 @@ struct fake_script {
 	uint64_t max_rd_atomic, max_dest_rd_atomic, atomics, mtu, drop, seed;
 	uint64_t status, status_at, recv_status, recv_status_at, lose, duplicate;
 	uint64_t late, stall_at, stall, pace, wire, port_down, corrupt, refuse, overrun;
-	bool down, infiniband, talk, virtual_clock, null, null_marker;
+	bool down, infiniband, talk, virtual_clock, null, null_marker, null_ahead;
 	uint64_t *late_list;
 	size_t lates;
 	struct fake_fault fault[16];

@@ -3,7 +3,8 @@
  * Null mode: a device that costs as little as possible, to measure programs with. The first
  * messages of a queue pair go the checked way, so that all its slots hold what they should; from
  * then on requests complete at once, unchecked. Sends and immediate data still arrive one for one,
- * and complete when the receiver has taken them; atomics still count.
+ * and complete when the receiver has taken them, or at once where a sender may run ahead of its
+ * receiver: then neither loop's cost depends on when the other one is on a CPU. Atomics count.
  */
 #include "fake.h"
 
@@ -12,6 +13,7 @@
 
 #define CHECKED_MESSAGES 4096
 #define IMM_RING 16384
+#define IMM_RING_AHEAD (1U << 20) /* a time slice's worth of messages */
 
 struct null_entry {
 	uint64_t wr_id, need; /* complete once the peer has taken so many; 0: at once */
@@ -32,11 +34,18 @@ struct null_state {
 	struct shared_qp *peer;
 	struct node *node;
 	uint32_t *imm_out; /* the peer's ring */
+	uint32_t imm_mask;
 	uint64_t sent, taken;
 	uint32_t rkey; /* of the memory that base is for */
 	unsigned char *base;
 	uint64_t taken_here;
 };
+
+/* Immediate data on their way to a queue pair; both sides are to have the same settings. */
+static uint32_t imm_ring(void)
+{
+	return script.null_ahead ? IMM_RING_AHEAD : IMM_RING;
+}
 
 bool null_create_cq(struct fake_cq *cq)
 {
@@ -70,8 +79,9 @@ bool null_create_qp(struct fake_qp *q)
 	if (!q->null)
 		return false;
 	q->null->ring = ((struct fake_cq *)q->verbs.send_cq)->null;
+	q->null->imm_mask = imm_ring() - 1;
 	fabric_lock();
-	q->shared->imm_ring = heap_alloc(IMM_RING * sizeof(uint32_t));
+	q->shared->imm_ring = heap_alloc(imm_ring() * sizeof(uint32_t));
 	fabric_unlock();
 	return q->shared->imm_ring != 0;
 }
@@ -87,7 +97,7 @@ void null_destroy_qp(struct fake_qp *q)
 		if (r->receiver[i] == q)
 			r->receiver[i--] = r->receiver[--r->receivers];
 	fabric_lock();
-	heap_free(q->shared->imm_ring, IMM_RING * sizeof(uint32_t));
+	heap_free(q->shared->imm_ring, imm_ring() * sizeof(uint32_t));
 	fabric_unlock();
 	free(q->null);
 }
@@ -166,6 +176,17 @@ static void move_marker(struct fake_qp *q, const struct ibv_send_wr *wr)
 				 __ATOMIC_RELEASE);
 }
 
+/* How many the peer must have taken before this one, number `sent`, completes. */
+static uint64_t taken_before(const struct ibv_send_wr *wr, uint64_t sent)
+{
+	bool immediate = wr->opcode == IBV_WR_SEND_WITH_IMM ||
+			 wr->opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
+
+	if (!script.null_ahead)
+		return sent;
+	return immediate && sent > IMM_RING_AHEAD / 2 ? sent - IMM_RING_AHEAD / 2 : 0;
+}
+
 int null_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct fake_qp *q = (struct fake_qp *)verbs;
@@ -185,8 +206,8 @@ int null_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send
 		} else if (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP) {
 			do_atomic(q, wr);
 		} else if (wr->opcode != IBV_WR_RDMA_READ) {
-			s->imm_out[sent % IMM_RING] = wr->imm_data;
-			need = ++sent;
+			s->imm_out[sent & s->imm_mask] = wr->imm_data;
+			need = taken_before(wr, ++sent);
 		}
 		if (wr->send_flags & IBV_SEND_SIGNALED || q->sq_sig_all)
 			r->entry[r->tail++ & r->mask] = (struct null_entry){
@@ -203,13 +224,19 @@ int null_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send
 int null_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	struct fake_qp *q = (struct fake_qp *)verbs;
-	struct shared_recv *ring = node_at(own, q->shared->rq);
+	struct shared_qp *s = q->shared;
+	struct shared_recv *ring = node_at(own, s->rq);
+	uint64_t at;
 
 	/* The sender leaves the receive queue alone once it counts for itself. */
-	if (!atomic_load_explicit(&q->shared->sent, memory_order_acquire))
+	if (!atomic_load_explicit(&s->sent, memory_order_acquire))
 		return work_post_recv(verbs, wr, bad);
-	for (; wr; wr = wr->next)
-		ring[q->shared->rq_tail++ % q->shared->rq_size].wr_id = wr->wr_id;
+	at = s->rq_tail % s->rq_size;
+	for (; wr; wr = wr->next) {
+		ring[at].wr_id = wr->wr_id;
+		at = at + 1 == s->rq_size ? 0 : at + 1;
+		s->rq_tail++;
+	}
 	return 0;
 }
 
@@ -219,16 +246,21 @@ static int take_receives(struct fake_qp *q, int n, struct ibv_wc *wc)
 	struct shared_recv *ring = node_at(own, s->rq);
 	const uint32_t *imm = node_at(own, s->imm_ring);
 	uint64_t sent = atomic_load_explicit(&s->sent, memory_order_acquire);
-	uint64_t taken = q->null->taken_here;
+	uint64_t taken = q->null->taken_here, at;
 	int i;
 
+	if (taken >= sent)
+		return 0;
+	at = s->rq_head % s->rq_size;
 	for (i = 0; i < n && taken < sent && s->rq_head < s->rq_tail; i++) {
-		wc[i].wr_id = ring[s->rq_head++ % s->rq_size].wr_id;
+		wc[i].wr_id = ring[at].wr_id;
+		at = at + 1 == s->rq_size ? 0 : at + 1;
+		s->rq_head++;
 		wc[i].status = IBV_WC_SUCCESS;
 		wc[i].opcode = IBV_WC_RECV;
 		wc[i].qp_num = s->qpn;
 		wc[i].wc_flags = IBV_WC_WITH_IMM;
-		wc[i].imm_data = imm[taken++ % IMM_RING];
+		wc[i].imm_data = imm[taken++ & q->null->imm_mask];
 	}
 	if (i) {
 		q->null->taken_here = taken;

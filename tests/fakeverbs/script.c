@@ -184,8 +184,8 @@ static void read_setting(char *text)
 			if (strlen(settings[i].name) == length &&
 			    !strncmp(settings[i].name, text, length)) {
 				set_value(&settings[i], value);
-				if (!strcmp(text, "null=marker"))
-					script.null_marker = true;
+				script.null_marker |= !strcmp(text, "null=marker");
+				script.null_ahead |= !strcmp(text, "null=ahead");
 				return;
 			}
 		quit("what is '%s'?", text);
