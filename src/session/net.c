@@ -7,6 +7,8 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,12 +68,23 @@ static int resolve(const char *host, const char *port, int flags, struct addrinf
 	return rc ? told_unknown(host, rc) : 0;
 }
 
-/* getaddrinfo() knows no deadline, so a name is looked up by a thread that can be left behind. */
+/*
+ * getaddrinfo() knows no deadline, so a name is looked up by a thread that can be left behind. Who
+ * comes last, the thread or the one that waits for it, clears up.
+ */
 struct name_lookup {
 	char host[NI_MAXHOST], port[8];
 	struct addrinfo *list;
 	int rc, error;
+	atomic_bool one_is_done;
 };
+
+static void free_lookup(struct name_lookup *l)
+{
+	if (l->list)
+		freeaddrinfo(l->list);
+	free(l);
+}
 
 static void *name_thread(void *arg)
 {
@@ -79,7 +92,35 @@ static void *name_thread(void *arg)
 
 	l->rc = look_up(l->host, l->port, 0, &l->list);
 	l->error = errno; /* a thread's own: EAI_SYSTEM is told where it is not seen */
+	if (atomic_exchange(&l->one_is_done, true))
+		free_lookup(l);
 	return NULL;
+}
+
+static void leave_behind(struct name_lookup *l, pthread_t thread)
+{
+	pthread_detach(thread);
+	if (atomic_exchange(&l->one_is_done, true))
+		free_lookup(l);
+}
+
+/* Until the thread has an answer; -EINTR or -ETIMEDOUT, told, when it is left behind. */
+static int await_lookup(struct name_lookup *l, pthread_t thread, struct watch *watch,
+			uint64_t deadline)
+{
+	while (pthread_tryjoin_np(thread, NULL)) {
+		bool interrupted = watch_wait(watch, watch_now() + LOOKUP_NS) & WATCH_SIGNAL;
+		char host[NI_MAXHOST];
+
+		if (!interrupted && watch_now() <= deadline)
+			continue;
+		snprintf(host, sizeof(host), "%s", l->host);
+		leave_behind(l, thread);
+		return interrupted ? -EINTR :
+			fail(FAIL_SETUP, ETIMEDOUT, "'%s': no answer from the name service; "
+			     "give an address, or raise --connect-timeout", host);
+	}
+	return 0;
 }
 
 static int resolve_name(const char *host, const char *port, struct watch *watch,
@@ -101,13 +142,9 @@ static int resolve_name(const char *host, const char *port, struct watch *watch,
 		free(l);
 		return fail(FAIL_SETUP, rc, "starting a thread: %s", strerror(rc));
 	}
-	while (pthread_tryjoin_np(thread, NULL)) {
-		if (watch_wait(watch, watch_now() + LOOKUP_NS) & WATCH_SIGNAL)
-			return -EINTR;
-		if (watch_now() > deadline)
-			return fail(FAIL_SETUP, ETIMEDOUT, "'%s': no answer from the name service; "
-				    "give an address, or raise --connect-timeout", host);
-	}
+	rc = await_lookup(l, thread, watch, deadline);
+	if (rc)
+		return rc;
 	rc = l->rc;
 	*list = l->list;
 	errno = l->error;

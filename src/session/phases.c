@@ -462,7 +462,7 @@ static int tick(struct phases *p)
 		p->progress = progress;
 		p->last_progress = now;
 	}
-	/* Who waits for the other lets that one tell first: it knows what it is that does not go on. */
+	/* Who waits for the other lets that one tell first: it knows what does not go on. */
 	if (now - p->last_progress > p->s->stall_ns + (awaits_peer(p) ? beat_ns(p) : 0))
 		return told_stall(p, awaits_peer(p) ? "the peer does not go on" :
 						      "no progress at either end");

@@ -24,8 +24,8 @@ struct fabric *fabric;
 
 static struct node own_node = { .fd = -1, .events_fd = -1 };
 static struct node *nodes[FAKE_NODES + 1];
-static bool locked; /* by us; not when the lock was passed by */
-static bool passed; /* the last time it was: its holder is not waited for again and again */
+static _Thread_local bool locked; /* by this thread; not when the lock was passed by */
+static _Atomic bool passed; /* the last time it was: its holder is not waited for again and again */
 
 struct node *const own = &own_node;
 

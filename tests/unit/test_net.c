@@ -23,34 +23,44 @@
 #define SECOND UINT64_C(1000000000)
 #define BACKLOG_FULL 4 /* connections, to a socket that keeps one waiting */
 
-static struct {
+struct service {
 	int rc, error;
 	useconds_t takes;
 	struct sockaddr_in address;
-	struct addrinfo info;
-} service;
+};
+
+static struct service service; /* as it was when it was asked: it may answer long after */
 
 int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
 		struct addrinfo **list)
 {
+	const struct service s = service;
+	struct answer {
+		struct addrinfo info;
+		struct sockaddr_in address;
+	} *a;
+
 	(void)host;
 	(void)port;
 	if (hints->ai_flags & AI_NUMERICHOST)
 		return EAI_NONAME;
-	usleep(service.takes);
-	errno = service.error;
-	service.info = (struct addrinfo){
+	usleep(s.takes);
+	errno = s.error;
+	if (s.rc)
+		return s.rc;
+	a = calloc(1, sizeof(*a));
+	a->address = s.address;
+	a->info = (struct addrinfo){
 		.ai_family = AF_INET, .ai_socktype = SOCK_STREAM,
-		.ai_addr = (struct sockaddr *)&service.address,
-		.ai_addrlen = sizeof(service.address),
+		.ai_addr = (struct sockaddr *)&a->address, .ai_addrlen = sizeof(a->address),
 	};
-	*list = service.rc ? NULL : &service.info;
-	return service.rc;
+	*list = &a->info;
+	return 0;
 }
 
 void freeaddrinfo(struct addrinfo *list)
 {
-	(void)list;
+	free(list);
 }
 
 /* A socket of 127.0.0.1 that listens, or would if it did; service.address becomes its. */
