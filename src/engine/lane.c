@@ -345,8 +345,13 @@ void lane_reap(struct lane *l, struct lane_group *g)
 
 void lane_check_results(struct lane *l, struct lane_qp *q, uint64_t done)
 {
+	uint32_t at = (uint32_t)(q->completed % l->wr_count);
+
 	for (uint64_t n = q->completed; n < q->completed + done; n++) {
-		if (q->results[n % l->wr_count] == n)
+		uint64_t found = q->results[at];
+
+		at = at + 1 == l->wr_count ? 0 : at + 1;
+		if (found == n)
 			continue;
 		l->missed++;
 		if (!l->shares_target && l->error.kind == LANE_FINE)

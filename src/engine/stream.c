@@ -27,49 +27,96 @@ always_inline void touch(const struct lane *l, struct ibv_send_wr *wr, uint64_t 
 	}
 }
 
+/* Has a request, number id of its queue pair, ask for a completion; one in K of those is timed. */
+always_inline void ask(const struct lane *l, struct lane_qp *q, struct ibv_send_wr *wr, uint64_t id,
+		       const struct traits t)
+{
+	wr->send_flags = l->flags | IBV_SEND_SIGNALED;
+	if (t.stamped && (q->signalled++ & l->stamp_mask) == 0) {
+		wr->wr_id = id | WRID_STAMPED;
+		q->stamps[id & l->stamp_ring] = clock_start(&l->clock);
+	}
+}
+
+/* Hands a list over, with which so many will have been posted; tells of it when it is refused. */
+always_inline int post(struct lane *l, struct lane_qp *q, struct ibv_send_wr *first,
+		       uint64_t posted)
+{
+	struct ibv_send_wr *bad = first;
+	int rc = ibv_post_send(q->qp, first, &bad);
+
+	if (__builtin_expect(rc, 0))
+		lane_refused(l, q, first, bad, rc);
+	else
+		q->posted = posted;
+	return rc;
+}
+
 /*
  * One list of k requests, from the ring's next slot on. A request asks for a completion when the
  * signaling interval is reached, and the list's last one also when no further list would fit
  * behind it or nothing comes after it: without that, depth 128 with signal 100 and lists of 64
  * posts 64 + 64, of which none is reaped before the queue is full.
+ *
+ * What changes from request to request is kept in variables: for all that the compiler knows, a
+ * store to a request changes the lane.
  */
 always_inline int post_list(struct lane *l, struct lane_qp *q, uint32_t k, bool must_signal,
 			    const struct traits t)
 {
-	struct ibv_send_wr *first = &q->wr[q->at], *wr = first, *bad = first;
-	uint32_t ring = l->wr_count, at = q->at;
-	int rc;
+	struct ibv_send_wr *const ring = q->wr, *const end = ring + l->wr_count;
+	struct ibv_send_wr *first = ring + q->at, *wr = first, *next;
+	const unsigned int flags = l->flags;
+	const uint64_t posted = q->posted;
+	/* Places in the list, from 1 on: which asked last, perhaps before it, and which is next. */
+	uint32_t asked = 0 - q->unsignalled, asks = asked + l->signal;
+	uint64_t id = wrid_make(q->index, posted);
 
-	for (uint32_t i = 0;; i++) {
-		bool signal = ++q->unsignalled == l->signal || (must_signal && i == k - 1);
-
-		wr = &q->wr[at];
-		at = at + 1 == ring ? 0 : at + 1;
-		wr->wr_id = wrid_make(q->index, q->posted + i + 1);
-		wr->send_flags = l->flags;
+	asks = must_signal && asks > k ? k : asks;
+	for (uint32_t i = 1;; i++) {
+		wr->wr_id = ++id;
+		wr->send_flags = flags;
 		if (t.touched)
-			touch(l, wr, q->posted + i);
-		if (signal) {
-			wr->send_flags |= IBV_SEND_SIGNALED;
-			q->unsignalled = 0;
-			if (t.stamped && (q->signalled++ & l->stamp_mask) == 0) {
-				wr->wr_id |= WRID_STAMPED;
-				q->stamps[(q->posted + i + 1) & l->stamp_ring] =
-					clock_start(&l->clock);
-			}
+			touch(l, wr, posted + i - 1);
+		if (i == asks) {
+			ask(l, q, wr, id, t);
+			asked = i;
+			asks += l->signal;
+			asks = must_signal && asks > k ? k : asks;
 		}
-		if (i == k - 1)
+		next = wr + 1 == end ? ring : wr + 1;
+		if (i == k)
 			break;
-		wr->next = &q->wr[at];
+		wr->next = next;
+		wr = next;
 	}
 	wr->next = NULL;
-	rc = ibv_post_send(q->qp, first, &bad);
-	q->at = at;
-	if (__builtin_expect(rc, 0))
-		lane_refused(l, q, first, bad, rc);
-	else
-		q->posted += k;
-	return rc;
+	q->at = (uint32_t)(next - ring);
+	q->unsignalled = k - asked;
+	return post(l, q, first, posted + k);
+}
+
+/* The same for a list of one, which needs no places in it. */
+always_inline int post_single(struct lane *l, struct lane_qp *q, bool must_signal,
+			      const struct traits t)
+{
+	struct ibv_send_wr *wr = &q->wr[q->at];
+	uint64_t posted = q->posted, id = wrid_make(q->index, posted + 1);
+	uint32_t unsignalled = q->unsignalled + 1;
+
+	wr->wr_id = id;
+	wr->send_flags = l->flags;
+	if (t.lists)
+		wr->next = NULL;
+	if (t.touched)
+		touch(l, wr, posted);
+	if (unsignalled == l->signal || must_signal) {
+		ask(l, q, wr, id, t);
+		unsignalled = 0;
+	}
+	q->at = q->at + 1 == l->wr_count ? 0 : q->at + 1;
+	q->unsignalled = unsignalled;
+	return post(l, q, wr, posted + 1);
 }
 
 /* Posts what fits into the window, at most a burst when other queue pairs wait for their turn. */
@@ -89,7 +136,8 @@ always_inline int fill_window(struct lane *l, struct lane_qp *q, const struct tr
 		left -= k;
 		room -= k;
 		next = t.lists ? (l->batch < left ? l->batch : left) : 1;
-		rc = post_list(l, q, k, !left || next > room, t);
+		rc = t.lists && k > 1 ? post_list(l, q, k, !left || next > room, t) :
+					post_single(l, q, !left || next > room, t);
 		if (__builtin_expect(rc, 0))
 			return rc;
 		if (burst <= k)
