@@ -48,6 +48,8 @@ def count_group(bench, group, side, tools_of):
         tool.count = None
         if tool.name == 'bare' and side == 'server':
             continue # it is started by the other side, and not under callgrind
+        if group.halved:
+            continue # a ping-pong: mostly polls
         few = count_once(bench, group, side, tool, FEW)
         many = count_once(bench, group, side, tool, MANY)
         tool.count = tuple((b - a) / (MANY - FEW) for a, b in zip(few, many))

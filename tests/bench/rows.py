@@ -25,7 +25,7 @@ class Group:
     sides: tuple = ('client',)        # whose figures: a row for each
     halved: bool = False              # a latency is half of a round trip
     pilot: int = 200000
-    most: int = 100000000
+    most: int = 100000000             # perftest takes no more
 
 
 def streaming(name, op, signal, batch=1, perftest=None, **more):
@@ -70,10 +70,10 @@ GROUPS = [
               mode='null=ahead', extra=('--direction', 'both')),
     Group('write lat', 'write', 'lat', signal=32, size=8, bare='lat', mode='null=marker',
           perftest=('ib_write_lat', '-s', '8'), rdmeter=('-Q', '32'), halved=True, pilot=2000,
-          most=100000),
+          most=20000),
     Group('send lat', 'send', 'lat', signal=32, size=8, bare='lat',
           perftest=('ib_send_lat', '-s', '8'), rdmeter=('-Q', '32'), halved=True, pilot=2000,
-          most=100000),
+          most=20000),
     Group('read lat', 'read', 'lat', size=8, bare='lat', perftest=('ib_read_lat', '-s', '8')),
     Group('cas lat', 'cas', 'lat', size=8, bare='lat',
           perftest=('ib_atomic_lat', '-A', 'CMP_AND_SWAP')),

@@ -9,7 +9,8 @@ TIMES_NOTE = (
     'to 10 ns. Medians.')
 INSTRUCTIONS_NOTE = (
     'instructions a message, without those of the device, and the device\'s own behind the plus. '
-    'Of bare, of perftest: all of theirs over all of rdmeter\'s.')
+    'Of bare, of perftest: all of theirs over all of rdmeter\'s. Polls while another process is '
+    'waited for count too: exact for a sender, near for a receiver, not given for a ping-pong.')
 
 
 def label(group, side, variant):
