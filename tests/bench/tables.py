@@ -10,7 +10,8 @@ TIMES_NOTE = (
 INSTRUCTIONS_NOTE = (
     'instructions a message, without those of the device, and the device\'s own behind the plus. '
     'Of bare, of perftest: all of theirs over all of rdmeter\'s. Polls while another process is '
-    'waited for count too: exact for a sender, near for a receiver, not given for a ping-pong.')
+    'waited for count too: exact for writes, reads and atomics, rough where there is a receiver, '
+    'not given for a ping-pong.')
 
 
 def label(group, side, variant):
