@@ -281,6 +281,7 @@ static int to_rts(struct fake_qp *q, const struct ibv_qp_attr *attr)
 	q->rnr_retry = q->rnr_retries = attr->rnr_retry;
 	q->max_rd_atomic = attr->max_rd_atomic;
 	q->shared->sq_psn = attr->sq_psn;
+	time_stands(); /* a program reads the clock before it posts */
 	return 0;
 }
 

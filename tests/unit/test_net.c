@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,12 +30,33 @@ struct service {
 	struct sockaddr_in address;
 };
 
-static struct service service; /* as it was when it was asked: it may answer long after */
+static struct service service;
+static pthread_mutex_t service_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The service as it is when it is asked: it may answer long after. */
+static struct service service_now(void)
+{
+	struct service s;
+
+	pthread_mutex_lock(&service_lock);
+	s = service;
+	pthread_mutex_unlock(&service_lock);
+	return s;
+}
+
+static void answers(int rc, int error, useconds_t takes)
+{
+	pthread_mutex_lock(&service_lock);
+	service.rc = rc;
+	service.error = error;
+	service.takes = takes;
+	pthread_mutex_unlock(&service_lock);
+}
 
 int getaddrinfo(const char *host, const char *port, const struct addrinfo *hints,
 		struct addrinfo **list)
 {
-	const struct service s = service;
+	const struct service s = service_now();
 	struct answer {
 		struct addrinfo info;
 		struct sockaddr_in address;
@@ -66,16 +88,19 @@ void freeaddrinfo(struct addrinfo *list)
 /* A socket of 127.0.0.1 that listens, or would if it did; service.address becomes its. */
 static int listener(int backlog)
 {
-	socklen_t size = sizeof(service.address);
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	service.address = (struct sockaddr_in){
+	struct sockaddr_in address = {
 		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
-	assert_int_equal(bind(fd, (struct sockaddr *)&service.address, size), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&service.address, &size), 0);
+	socklen_t size = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
 	if (backlog >= 0)
 		assert_int_equal(listen(fd, backlog), 0);
+	pthread_mutex_lock(&service_lock);
+	service.address = address;
+	pthread_mutex_unlock(&service_lock);
 	return fd;
 }
 
@@ -108,12 +133,10 @@ static void expect_told(const char *words)
 static void cause_of_a_failed_lookup(void **state)
 {
 	(void)state;
-	service.takes = 0;
-	service.rc = EAI_SYSTEM;
-	service.error = EMFILE;
+	answers(EAI_SYSTEM, EMFILE, 0);
 	assert_true(connect_within(SECOND, SECOND) < 0);
 	expect_told("'somewhere': Too many open files; check the name");
-	service.rc = EAI_AGAIN;
+	answers(EAI_AGAIN, 0, 0);
 	assert_true(connect_within(SECOND, SECOND) < 0);
 	expect_told("'somewhere': Temporary failure in name resolution; check the name");
 }
@@ -124,8 +147,7 @@ static void one_attempt(void **state)
 	int fd = listener(1), connected;
 
 	(void)state;
-	service.rc = 0;
-	service.takes = 50000;
+	answers(0, 0, 50000);
 	connected = connect_within(0, 10 * SECOND);
 	assert_true(connected >= 0);
 	close(connected);
@@ -140,8 +162,7 @@ static void one_attempt(void **state)
 static void a_name_service_that_hangs(void **state)
 {
 	(void)state;
-	service.rc = 0;
-	service.takes = 300000;
+	answers(0, 0, 300000);
 	assert_true(connect_within(0, SECOND / 20) < 0);
 	expect_told("'somewhere': no answer from the name service");
 	assert_true(connect_within(SECOND / 20, 10 * SECOND) < 0);
@@ -155,8 +176,7 @@ static void a_server_that_does_not_answer(void **state)
 	int fd = listener(0), waiting[BACKLOG_FULL];
 
 	(void)state;
-	service.rc = 0;
-	service.takes = 0;
+	answers(0, 0, 0);
 	for (int i = 0; i < BACKLOG_FULL; i++) {
 		waiting[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 		connect(waiting[i], (struct sockaddr *)&service.address, sizeof(service.address));
