@@ -62,6 +62,28 @@ static json_t *encode_text(const char *text, size_t size)
 	return json ? json : json_string("?");
 }
 
+static bool is_unknown(const struct field *f, const void *at)
+{
+	if (f->kind == FIELD_MAYBE_TEXT)
+		return !*(const char *)at;
+	if (f->kind == FIELD_MAYBE_U32)
+		return !*(const uint32_t *)at;
+	if (f->kind == FIELD_MAYBE_DOUBLE)
+		return !(*(const double *)at > 0);
+	return *(const int32_t *)at < 0;
+}
+
+static json_t *encode_known(const struct field *f, const void *at)
+{
+	if (f->kind == FIELD_MAYBE_TEXT)
+		return encode_text(at, f->size);
+	if (f->kind == FIELD_MAYBE_U32)
+		return json_integer(*(const uint32_t *)at);
+	if (f->kind == FIELD_MAYBE_DOUBLE)
+		return json_real(*(const double *)at);
+	return json_integer(*(const int32_t *)at);
+}
+
 static json_t *encode_one(const struct field *f, const void *at)
 {
 	double number;
@@ -81,8 +103,9 @@ static json_t *encode_one(const struct field *f, const void *at)
 	case FIELD_TEXT:
 		/* A host may have a name that is not UTF-8: it is lost, the message is not. */
 		return encode_text(at, f->size);
+	default:
+		return is_unknown(f, at) ? json_null() : encode_known(f, at);
 	}
-	return NULL;
 }
 
 json_t *fields_encode(const struct field *fields, size_t count, const void *base)
@@ -131,8 +154,35 @@ static int decode_text(const struct field *f, const json_t *json, char *at)
 	return 0;
 }
 
+static int decode_one(const struct field *f, const json_t *json, void *at);
+
+static void set_unknown(const struct field *f, void *at)
+{
+	if (f->kind == FIELD_MAYBE_TEXT)
+		*(char *)at = '\0';
+	else if (f->kind == FIELD_MAYBE_DOUBLE)
+		*(double *)at = 0;
+	else
+		*(int32_t *)at = f->kind == FIELD_MAYBE_U32 ? 0 : -1;
+}
+
+static int decode_maybe(const struct field *f, const json_t *json, void *at)
+{
+	static const enum field_kind known[] = {
+		[FIELD_MAYBE_U32] = FIELD_U32, [FIELD_MAYBE_I32] = FIELD_I32,
+		[FIELD_MAYBE_DOUBLE] = FIELD_DOUBLE, [FIELD_MAYBE_TEXT] = FIELD_TEXT,
+	};
+	const struct field as = { f->key, f->offset, f->size, known[f->kind] };
+
+	return decode_one(&as, json, at);
+}
+
 static int decode_one(const struct field *f, const json_t *json, void *at)
 {
+	if (f->kind >= FIELD_MAYBE_U32 && (!json || json_is_null(json))) {
+		set_unknown(f, at);
+		return 0;
+	}
 	switch (f->kind) {
 	case FIELD_DOUBLE:
 		if (!json_is_number(json) && !json_is_null(json))
@@ -146,8 +196,12 @@ static int decode_one(const struct field *f, const json_t *json, void *at)
 		return 0;
 	case FIELD_TEXT:
 		return decode_text(f, json, at);
-	default:
+	case FIELD_U32:
+	case FIELD_I32:
+	case FIELD_U64:
 		return decode_number(f, json, at);
+	default:
+		return decode_maybe(f, json, at);
 	}
 }
 

@@ -21,6 +21,11 @@ enum field_kind {
 	/* A char array; too long a string is cut between characters, and what would steer a
 	 * terminal becomes '?'. */
 	FIELD_TEXT,
+	/* Facts that may be unknown: null, and absent when an older version tells them. */
+	FIELD_MAYBE_U32,  /* 0 is not known */
+	FIELD_MAYBE_I32,  /* -1 is not known */
+	FIELD_MAYBE_DOUBLE, /* 0 is not known */
+	FIELD_MAYBE_TEXT, /* empty is not known */
 };
 
 struct field {
@@ -32,6 +37,12 @@ struct field {
 #define FIELD(type, member, kind_)                                                      \
 	{                                                                               \
 		#member, offsetof(type, member), sizeof(((type *)0)->member), FIELD_##kind_ \
+	}
+
+/* The same under another key. */
+#define FIELD_AS(type, member, kind_, key_)                                             \
+	{                                                                               \
+		key_, offsetof(type, member), sizeof(((type *)0)->member), FIELD_##kind_ \
 	}
 
 /* A new object of the fields of base; NULL when out of memory. */

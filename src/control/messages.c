@@ -52,6 +52,11 @@ static const struct field host_fields[] = {
 	FIELD(struct host_facts, kernel, TEXT),
 	FIELD(struct host_facts, cpu, TEXT),
 	FIELD(struct host_facts, cpus, U32),
+	FIELD(struct host_facts, governor, MAYBE_TEXT),
+	FIELD(struct host_facts, virtual_machine, MAYBE_TEXT),
+	FIELD(struct host_facts, clocksource, MAYBE_TEXT),
+	FIELD(struct host_facts, rdma_core, MAYBE_TEXT),
+	FIELD(struct host_facts, numa_nodes, MAYBE_U32),
 };
 
 static const struct field caps_fields[] = {
@@ -73,6 +78,17 @@ static const struct field device_fields[] = {
 	FIELD(struct device_facts, gid_kind, U32),
 	FIELD(struct device_facts, lid, U32),
 	FIELD(struct device_facts, numa_node, I32),
+	FIELD(struct device_facts, software_device, MAYBE_U32),
+	FIELD(struct device_facts, pcie_speed, MAYBE_DOUBLE),
+	FIELD(struct device_facts, pcie_max_speed, MAYBE_DOUBLE),
+	FIELD(struct device_facts, pcie_width, MAYBE_U32),
+	FIELD(struct device_facts, pcie_max_width, MAYBE_U32),
+	FIELD(struct device_facts, link_gbit_per_s, MAYBE_DOUBLE),
+	FIELD(struct device_facts, driver, MAYBE_TEXT),
+	FIELD(struct device_facts, firmware, MAYBE_TEXT),
+	FIELD(struct device_facts, pcie_address, MAYBE_TEXT),
+	FIELD(struct device_facts, link_layer, MAYBE_U32),
+	FIELD(struct device_facts, link_lanes, MAYBE_U32),
 };
 
 static const struct field asked_fields[] = {

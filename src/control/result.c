@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The RESULT message: what one side measured, histogram and series included. */
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
+/* The RESULT message: what one side measured. */
+#include "control/distribution.h"
 #include "control/fields.h"
 #include "control/messages.h"
 
@@ -43,143 +40,6 @@ static const struct field cpu_fields[] = {
 	FIELD(struct cpu_use, valid, BOOL),
 };
 
-static const struct field moments_fields[] = {
-	FIELD(struct moments, n, U64),
-	FIELD(struct moments, sum, U64),
-	FIELD(struct moments, min, U64),
-	FIELD(struct moments, max, U64),
-};
-
-static json_t *encode_sumsq(unsigned __int128 sumsq)
-{
-	return json_sprintf("0x%016llx%016llx", (unsigned long long)(sumsq >> 64),
-			    (unsigned long long)sumsq);
-}
-
-static int decode_sumsq(const json_t *json, unsigned __int128 *sumsq)
-{
-	const char *text = json_string_value(json);
-	unsigned long long high, low;
-
-	/* sscanf alone would take signs, blanks and fewer digits. */
-	if (!text || strlen(text) != 34 || strspn(text + 2, "0123456789abcdef") != 32 ||
-	    sscanf(text, "0x%16llx%16llx", &high, &low) != 2)
-		return -EBADMSG;
-	*sumsq = (unsigned __int128)high << 64 | low;
-	return 0;
-}
-
-/* Only the buckets that hold something, by their lowest value. */
-static json_t *encode_histogram(const struct histogram *h, unsigned int divisor)
-{
-	json_t *json = fields_encode(moments_fields, COUNT(moments_fields), &h->m);
-	json_t *low = json_array(), *count = json_array();
-
-	for (uint32_t i = 0; histogram_next(h, &i); i++) {
-		json_array_append_new(low, fields_u64(histogram_low(i)));
-		json_array_append_new(count, fields_u64(h->count[i]));
-	}
-	json_object_set_new(json, "unit", json_string("ns"));
-	json_object_set_new(json, "sub_bucket_bits", json_integer(HISTOGRAM_SUB_BITS));
-	json_object_set_new(json, "divisor", json_integer(divisor));
-	json_object_set_new(json, "sumsq", encode_sumsq(h->m.sumsq));
-	json_object_set_new(json, "low", low);
-	json_object_set_new(json, "count", count);
-	return json;
-}
-
-static int decode_buckets(const json_t *json, struct histogram *h)
-{
-	const json_t *low = json_object_get(json, "low"), *count = json_object_get(json, "count");
-	uint64_t total = 0;
-
-	if (!json_is_array(low) || !json_is_array(count) ||
-	    json_array_size(low) != json_array_size(count) ||
-	    json_array_size(low) > HISTOGRAM_BUCKETS)
-		return -EBADMSG;
-	for (size_t i = 0; i < json_array_size(low); i++) {
-		uint64_t at, n;
-
-		if (fields_get_u64(json_array_get(low, i), &at) ||
-		    fields_get_u64(json_array_get(count, i), &n))
-			return -EBADMSG;
-		h->count[histogram_index(at)] += n;
-		if (__builtin_add_overflow(total, n, &total))
-			return -EBADMSG;
-	}
-	return total == h->m.n ? 0 : -EBADMSG;
-}
-
-/* What a report makes of the moments has to be a number, and lie where the buckets say. */
-static int check_moments(const struct histogram *h, const char **key)
-{
-	uint32_t low = 0, high = HISTOGRAM_BUCKETS - 1;
-
-	histogram_next(h, &low);
-	while (high && !h->count[high])
-		high--;
-	*key = "min";
-	if (h->m.n && histogram_index(h->m.min) != low)
-		return -EBADMSG;
-	*key = "max";
-	if (h->m.n && histogram_index(h->m.max) != high)
-		return -EBADMSG;
-	*key = "sumsq";
-	return moments_possible(&h->m) ? 0 : -EBADMSG;
-}
-
-static int decode_histogram(const json_t *json, struct histogram *h, const char **key)
-{
-	int rc;
-
-	histogram_reset(h);
-	*key = "latency";
-	if (!json_is_object(json))
-		return -EBADMSG;
-	rc = fields_decode(moments_fields, COUNT(moments_fields), json, &h->m, key);
-	if (rc)
-		return rc;
-	*key = "sumsq";
-	rc = decode_sumsq(json_object_get(json, "sumsq"), &h->m.sumsq);
-	if (rc)
-		return rc;
-	*key = json_is_array(json_object_get(json, "low")) ? "count" : "low";
-	rc = decode_buckets(json, h);
-	return rc ? rc : check_moments(h, key);
-}
-
-static json_t *encode_series(const struct series *s)
-{
-	json_t *t = json_array(), *count = json_array();
-
-	for (uint32_t i = 0; i < s->n; i++) {
-		json_array_append_new(t, fields_u64(s->point[i].t));
-		json_array_append_new(count, fields_u64(s->point[i].count));
-	}
-	return json_pack("{s:I, s:o, s:o}", "merge", (json_int_t)s->merge, "t_ns", t, "count",
-			 count);
-}
-
-static int decode_series(const json_t *json, struct series *s)
-{
-	const json_t *t = json_object_get(json, "t_ns"), *count = json_object_get(json, "count");
-	uint64_t merge;
-
-	if (!json_is_array(t) || !json_is_array(count) || json_array_size(t) > SERIES_MAX ||
-	    json_array_size(t) != json_array_size(count) ||
-	    fields_get_u64(json_object_get(json, "merge"), &merge) || merge > UINT32_MAX)
-		return -EBADMSG;
-	s->n = (uint32_t)json_array_size(t);
-	s->merge = (uint32_t)merge;
-	for (uint32_t i = 0; i < s->n; i++)
-		if (fields_get_u64(json_array_get(t, i), &s->point[i].t) ||
-		    fields_get_u64(json_array_get(count, i), &s->point[i].count) ||
-		    (i && (s->point[i].t <= s->point[i - 1].t ||
-			   s->point[i].count < s->point[i - 1].count)))
-			return -EBADMSG;
-	return 0;
-}
-
 json_t *message_result(const struct measure *m)
 {
 	json_t *json = fields_encode(measure_fields, COUNT(measure_fields), m);
@@ -188,31 +48,9 @@ json_t *message_result(const struct measure *m)
 	json_object_set_new(json, "window",
 			    fields_encode(window_fields, COUNT(window_fields), &m->window));
 	json_object_set_new(json, "cpu", fields_encode(cpu_fields, COUNT(cpu_fields), &m->cpu));
-	json_object_set_new(json, "latency", encode_histogram(&m->latency, m->divisor));
-	json_object_set_new(json, "series", encode_series(&m->series));
+	json_object_set_new(json, "latency", distribution_encode(&m->latency, m->divisor));
+	json_object_set_new(json, "series", series_encode(&m->series));
 	return json;
-}
-
-/* Values of the right type that nothing can be computed with. */
-static int check_measure(const struct measure *m, const char **key)
-{
-	const struct {
-		const char *key;
-		bool wrong;
-	} rules[] = {
-		{ "divisor", !m->divisor },
-		{ "started_ns", m->started_ns >= MESSAGE_CLOCK_MAX },
-		{ "t0", m->window.t0 >= MESSAGE_CLOCK_MAX },
-		{ "t1", m->window.t1 >= MESSAGE_CLOCK_MAX },
-		{ "t1", m->closed && m->window.t1 < m->window.t0 },
-	};
-
-	for (size_t i = 0; i < COUNT(rules); i++) {
-		*key = rules[i].key;
-		if (rules[i].wrong)
-			return -EBADMSG;
-	}
-	return 0;
 }
 
 int message_get_result(const json_t *json, struct measure *m, const char **key)
@@ -225,11 +63,11 @@ int message_get_result(const json_t *json, struct measure *m, const char **key)
 	if (!rc)
 		rc = fields_decode_inner(cpu_fields, COUNT(cpu_fields), json, "cpu", &m->cpu, key);
 	if (!rc)
-		rc = check_measure(m, key);
+		rc = measure_check(m, key);
 	if (!rc)
-		rc = decode_histogram(json_object_get(json, "latency"), &m->latency, key);
+		rc = distribution_decode(json_object_get(json, "latency"), &m->latency, key);
 	if (rc)
 		return rc;
 	*key = "series";
-	return decode_series(json_object_get(json, "series"), &m->series);
+	return series_decode(json_object_get(json, "series"), &m->series);
 }

@@ -6,19 +6,16 @@
 #include <sched.h>
 #include <stdio.h>
 
+#include "host/sysfs.h"
+
 int numa_device_node(const char *device)
 {
-	char path[256];
-	int node = -1;
-	FILE *f;
+	char text[16];
+	int node;
 
-	snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device/numa_node", device);
-	f = fopen(path, "re");
-	if (!f)
+	if (!sysfs_text(text, sizeof(text), "infiniband/%s/device/numa_node", device) ||
+	    sscanf(text, "%d", &node) != 1)
 		return -1;
-	if (fscanf(f, "%d", &node) != 1)
-		node = -1;
-	fclose(f);
 	return node;
 }
 
@@ -29,4 +26,11 @@ int numa_this_node(void)
 	if (numa_available() < 0 || cpu < 0)
 		return -1;
 	return numa_node_of_cpu(cpu);
+}
+
+uint32_t numa_node_count(void)
+{
+	int nodes = numa_available() < 0 ? 0 : numa_num_configured_nodes();
+
+	return nodes > 0 ? (uint32_t)nodes : 0;
 }

@@ -8,14 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ROOT "/sys/class/"
+const char *sysfs_root = "/sys";
 
 static bool format_path(char path[PATH_MAX], const char *fmt, va_list ap)
 {
-	size_t used = (size_t)snprintf(path, PATH_MAX, ROOT);
+	int root = snprintf(path, PATH_MAX, "%s/class/", sysfs_root);
+	size_t used = root > 0 && root < PATH_MAX ? (size_t)root : 0;
 	int n = vsnprintf(path + used, PATH_MAX - used, fmt, ap);
 
-	return n >= 0 && (size_t)n < PATH_MAX - used;
+	return used && n >= 0 && (size_t)n < PATH_MAX - used;
 }
 
 static bool read_line(char *out, size_t size, const char *fmt, va_list ap)
@@ -42,6 +43,20 @@ bool sysfs_text(char *out, size_t size, const char *fmt, ...)
 	found = read_line(out, size, fmt, ap);
 	va_end(ap);
 	return found;
+}
+
+bool sysfs_path(char *path, size_t size, const char *fmt, ...)
+{
+	char whole[PATH_MAX];
+	va_list ap;
+	bool fits;
+
+	va_start(ap, fmt);
+	fits = format_path(whole, fmt, ap) && strlen(whole) < size;
+	va_end(ap);
+	if (fits)
+		strcpy(path, whole);
+	return fits;
 }
 
 uint32_t sysfs_number(const char *fmt, ...)

@@ -7,6 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Where sysfs is mounted: "/sys", but for tests that bring one of their own. */
+extern const char *sysfs_root;
+
+/* sysfs_root, "/class/" and the path in fmt; false when that is longer than path has room for. */
+bool sysfs_path(char *path, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /* The first line of "/sys/class/" and the path in fmt; "" and false when there is none. */
 bool sysfs_text(char *out, size_t size, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

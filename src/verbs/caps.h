@@ -36,6 +36,8 @@ static inline const char *gid_kind_name(uint32_t kind)
 	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "unknown";
 }
 
+enum { LINK_LAYER_UNKNOWN, LINK_LAYER_INFINIBAND, LINK_LAYER_ETHERNET }; /* as in verbs.h */
+
 /* A port's state as InfiniBand numbers and names it. */
 static inline const char *port_state_name(uint32_t state)
 {
@@ -57,7 +59,16 @@ struct device_facts {
 	uint32_t gid_kind; /* enum gid_kind */
 	uint32_t lid;
 	int32_t numa_node; /* -1: none or unknown */
+	uint32_t software_device; /* these as in struct device_bus */
+	double pcie_speed, pcie_max_speed;
+	uint32_t pcie_width, pcie_max_width;
+	double link_gbit_per_s;
 	struct caps caps;
+	char driver[64]; /* of the kernel; empty where not known, as the next ones */
+	char firmware[64];
+	char pcie_address[24];
+	uint32_t link_layer; /* LINK_LAYER_... */
+	uint32_t link_lanes; /* 0: not known */
 };
 
 #endif

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "host/facts.h"
+#include "verbs/about.h"
 #include "verbs/choose.h"
 #include "verbs/gid.h"
 
@@ -18,11 +20,10 @@ static uint32_t mtu_bytes(enum ibv_mtu mtu)
 	return 128U << mtu; /* IBV_MTU_256 is 1, and each step doubles */
 }
 
-static int query_caps(struct ibv_context *context, uint32_t port, struct caps *caps,
+static int query_caps(struct ibv_context *context, uint32_t port, struct device_facts *facts,
 		      struct ibv_port_attr *port_attr)
 {
 	struct ibv_device_attr attr;
-
 	int rc = ibv_query_device(context, &attr);
 
 	if (!rc)
@@ -30,7 +31,7 @@ static int query_caps(struct ibv_context *context, uint32_t port, struct caps *c
 	if (rc)
 		return fail(FAIL_SETUP, abs(rc), "asking %s for its limits: %s; see ibv_devinfo -v",
 			    ibv_get_device_name(context->device), strerror(abs(rc)));
-	*caps = (struct caps){
+	facts->caps = (struct caps){
 		.max_msg_sz = port_attr->max_msg_sz,
 		.max_mr_size = attr.max_mr_size,
 		.max_qp = (uint32_t)attr.max_qp,
@@ -42,6 +43,7 @@ static int query_caps(struct ibv_context *context, uint32_t port, struct caps *c
 		.atomics = attr.atomic_cap != IBV_ATOMIC_NONE,
 		.active_mtu = mtu_bytes(port_attr->active_mtu),
 	};
+	about_device(facts, &attr, port_attr);
 	return 0;
 }
 
@@ -105,6 +107,19 @@ static int set_gid(struct device *d, const struct candidate *k, const struct dev
 	return 0;
 }
 
+static void set_bus(struct device_facts *f)
+{
+	struct device_bus bus;
+
+	facts_device(&bus, f->name, f->port);
+	f->software_device = bus.software_device;
+	f->pcie_speed = bus.pcie_speed;
+	f->pcie_max_speed = bus.pcie_max_speed;
+	f->pcie_width = bus.pcie_width;
+	f->pcie_max_width = bus.pcie_max_width;
+	f->link_gbit_per_s = bus.link_gbit_per_s;
+}
+
 static int fill(struct device *d, const struct candidate *k, const struct device_request *r,
 		const char *why)
 {
@@ -114,7 +129,8 @@ static int fill(struct device *d, const struct candidate *k, const struct device
 	*d = (struct device){ .facts = { .port = k->port, .numa_node = k->numa_node } };
 	snprintf(d->facts.name, sizeof(d->facts.name), "%s", k->name);
 	snprintf(d->facts.why, sizeof(d->facts.why), "%s", why);
-	rc = query_caps(k->context, k->port, &d->facts.caps, &port_attr);
+	set_bus(&d->facts);
+	rc = query_caps(k->context, k->port, &d->facts, &port_attr);
 	if (!rc)
 		rc = set_gid(d, k, r, &port_attr);
 	if (rc)

@@ -32,16 +32,21 @@ static uint32_t mtu_bytes(enum ibv_mtu mtu)
  * device of its own, and in kernels before 5.11 links to its netdev's: so these are told apart
  * first. Only rxe has the attribute that names its netdev; siw is known by its vendor number.
  */
-static void find_driver(struct inventory_device *d, uint32_t vendor_id)
+void inventory_driver(const char *device, uint32_t vendor_id, char *out, size_t size)
 {
 	char parent[32];
 
-	if (sysfs_text(parent, sizeof(parent), IB "/parent", d->name))
-		snprintf(d->driver, sizeof(d->driver), "rdma_rxe");
+	if (sysfs_text(parent, sizeof(parent), IB "/parent", device))
+		snprintf(out, size, "rdma_rxe");
 	else if (vendor_id == SIW_VENDOR_ID)
-		snprintf(d->driver, sizeof(d->driver), "siw");
+		snprintf(out, size, "siw");
 	else
-		sysfs_link(d->driver, sizeof(d->driver), IB "/device/driver", d->name);
+		sysfs_link(out, size, IB "/device/driver", device);
+}
+
+static void find_driver(struct inventory_device *d, uint32_t vendor_id)
+{
+	inventory_driver(d->name, vendor_id, d->driver, sizeof(d->driver));
 }
 
 /* The netdev of the bus device whose port this is; the kernel counts those from 0. */

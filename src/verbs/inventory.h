@@ -9,14 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "verbs/caps.h"
+
 struct inventory_gid {
 	char address[48]; /* textual */
 	char netdev[16];
 	uint32_t index;
 	uint32_t kind; /* enum gid_kind */
 };
-
-enum { LINK_LAYER_UNKNOWN, LINK_LAYER_INFINIBAND, LINK_LAYER_ETHERNET }; /* as in verbs.h */
 
 struct inventory_port {
 	char netdev[16];
@@ -61,5 +61,8 @@ struct inventory {
  */
 int inventory_take(struct inventory *inventory);
 void inventory_free(struct inventory *inventory);
+
+/* The kernel's driver of a device, "" when not known; vendor_id is 0 when that is not either. */
+void inventory_driver(const char *device, uint32_t vendor_id, char *out, size_t size);
 
 #endif

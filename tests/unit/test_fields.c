@@ -128,12 +128,80 @@ static void texts_are_harmless(void **state)
 	}
 }
 
+struct facts {
+	uint32_t lanes;
+	int32_t node;
+	double speed;
+	char driver[8];
+};
+
+static const struct field facts_fields[] = {
+	FIELD(struct facts, lanes, MAYBE_U32),
+	FIELD(struct facts, node, MAYBE_I32),
+	FIELD_AS(struct facts, speed, MAYBE_DOUBLE, "gt_per_s"),
+	FIELD(struct facts, driver, MAYBE_TEXT),
+};
+
+static void expect_facts(const struct facts *f, const char *text)
+{
+	json_t *json = fields_encode(facts_fields, COUNT_OF(facts_fields), f);
+	char *dumped = json_dumps(json, JSON_COMPACT);
+
+	assert_string_equal(dumped, text);
+	free(dumped);
+	json_decref(json);
+}
+
+static int take_facts(const char *text, struct facts *f, const char **key)
+{
+	json_t *json = json_loads(text, 0, NULL);
+	int rc;
+
+	assert_non_null(json);
+	memset(f, 0x55, sizeof(*f));
+	rc = fields_decode(facts_fields, COUNT_OF(facts_fields), json, f, key);
+	json_decref(json);
+	return rc;
+}
+
+static void what_is_not_known_is_null(void **state)
+{
+	static const char nothing[] =
+		"{\"lanes\":null,\"node\":null,\"gt_per_s\":null,\"driver\":null}";
+	static const char all[] =
+		"{\"lanes\":4,\"node\":0,\"gt_per_s\":2.5,\"driver\":\"siw\"}";
+	const char *absent[] = { nothing, "{}" };
+	const char *key;
+	struct facts f;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(absent); i++) {
+		assert_int_equal(take_facts(absent[i], &f, &key), 0);
+		expect_facts(&f, nothing);
+		assert_int_equal(f.lanes, 0);
+		assert_int_equal(f.node, -1);
+		assert_true(f.speed == 0);
+		assert_string_equal(f.driver, "");
+	}
+	assert_int_equal(take_facts(all, &f, &key), 0);
+	assert_int_equal(f.lanes, 4);
+	assert_int_equal(f.node, 0);
+	assert_true(f.speed == 2.5);
+	expect_facts(&f, all);
+	assert_int_equal(take_facts("{\"gt_per_s\":true}", &f, &key), -EBADMSG);
+	assert_string_equal(key, "gt_per_s");
+	assert_int_equal(take_facts("{\"lanes\":-1}", &f, &key), -EBADMSG);
+	assert_int_equal(take_facts("{\"node\":true}", &f, &key), -EBADMSG);
+	assert_int_equal(take_facts("{\"driver\":0}", &f, &key), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(integers),
 		cmocka_unit_test(cut_between_characters),
 		cmocka_unit_test(texts_are_harmless),
+		cmocka_unit_test(what_is_not_known_is_null),
+		cmocka_unit_test(integers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
