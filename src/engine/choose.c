@@ -15,7 +15,9 @@ lane_loop lane_choose(const struct lane *l, const struct op *op, enum lane_role 
 	case LANE_DUPLEX:
 		return op->receives ? stream_duplex : stream_sender(l);
 	case LANE_INITIATOR:
-		return op->reply == COMPLETION ? roundtrip : pingpong_initiator(op->reply);
+		if (op->reply == COMPLETION)
+			return l->samples ? roundtrip_sampled : roundtrip;
+		return pingpong_initiator(op->reply, l->samples != NULL);
 	case LANE_RESPONDER:
 		return op->reply == COMPLETION ? NULL : pingpong_responder(op->reply);
 	}

@@ -15,6 +15,7 @@
 #include "engine/clock.h"
 #include "engine/ops.h"
 #include "stats/measure.h"
+#include "stats/samples.h"
 
 #define LANE_POLL 16 /* completions a poll */
 #define LANE_SPINS 1024 /* empty polls between looks at what is not the answer */
@@ -148,6 +149,7 @@ struct lane {
 	int event_fd; /* told when `reached` changes */
 	struct measure *measure;
 	struct histogram *spare;
+	struct samples *samples; /* NULL: none are kept. Only the sampled instances look */
 	struct lane_report *report;
 	struct lane_error error;
 };
@@ -263,6 +265,13 @@ static inline uint64_t lane_done(struct lane *l, struct lane_qp *q, uint64_t wr_
 		return done;
 	lane_stray(l, q);
 	return 0;
+}
+
+/* Keeps a sample that ended at `end` ticks, in the instances for it; of the window only. */
+static inline void lane_keep(struct lane *l, uint64_t end, uint64_t ns)
+{
+	if (l->state == STATE_OPEN)
+		samples_add(l->samples, clock_ns(&l->clock, end - l->opened), ns);
 }
 
 /* Call after a poll that found something. */

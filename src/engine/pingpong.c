@@ -124,18 +124,21 @@ always_inline int tidy(struct lane *l, struct lane_qp *q, const bool memory)
 	return 0;
 }
 
-always_inline void initiator_body(struct lane *l, const bool memory)
+always_inline void initiator_body(struct lane *l, const bool memory, const bool sampled)
 {
 	struct lane_qp *q = l->qp;
 
 	while (__builtin_expect(lane_stop(l) == LANE_RUN, 1) && q->posted < l->limit) {
-		uint64_t begin, end;
+		uint64_t begin, end, ns;
 
 		begin = clock_start(&l->clock);
 		if (post_one(l, q, memory) || wait_one(l, q, memory, false))
 			break;
 		end = clock_stop(&l->clock);
-		histogram_record(l->histogram, clock_ns(&l->clock, end - begin));
+		ns = clock_ns(&l->clock, end - begin);
+		histogram_record(l->histogram, ns);
+		if (sampled)
+			lane_keep(l, end, ns);
 		l->count++;
 		if (tidy(l, q, memory))
 			break;
@@ -162,18 +165,21 @@ always_inline void responder_body(struct lane *l, const bool memory)
 	lane_end(l);
 }
 
-static void initiator_recv(struct lane *l) { initiator_body(l, false); }
-static void initiator_memory(struct lane *l) { initiator_body(l, true); }
+static void initiator_recv(struct lane *l) { initiator_body(l, false, false); }
+static void initiator_recv_sampled(struct lane *l) { initiator_body(l, false, true); }
+static void initiator_memory(struct lane *l) { initiator_body(l, true, false); }
+static void initiator_memory_sampled(struct lane *l) { initiator_body(l, true, true); }
 static void responder_recv(struct lane *l) { responder_body(l, false); }
 static void responder_memory(struct lane *l) { responder_body(l, true); }
 
-lane_loop pingpong_initiator(enum op_reply reply)
+lane_loop pingpong_initiator(enum op_reply reply, bool sampled)
 {
-	static const lane_loop instances[] = {
-		[ECHO_RECV] = initiator_recv, [ECHO_MEMORY] = initiator_memory,
+	static const lane_loop instances[][2] = { /* [reply][sampled] */
+		[ECHO_RECV] = { initiator_recv, initiator_recv_sampled },
+		[ECHO_MEMORY] = { initiator_memory, initiator_memory_sampled },
 	};
 
-	return instances[reply];
+	return instances[reply][sampled];
 }
 
 lane_loop pingpong_responder(enum op_reply reply)

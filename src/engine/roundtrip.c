@@ -49,17 +49,20 @@ static int wait_one(struct lane *l, struct lane_qp *q)
 	return lane_done(l, q, wc.wr_id) ? 0 : -1;
 }
 
-void roundtrip(struct lane *l)
+static inline __attribute__((always_inline)) void body(struct lane *l, const bool sampled)
 {
 	struct lane_qp *q = l->qp;
 
 	while (__builtin_expect(lane_stop(l) == LANE_RUN, 1) && q->posted < l->limit) {
-		uint64_t begin = clock_start(&l->clock), end;
+		uint64_t begin = clock_start(&l->clock), end, ns;
 
 		if (post_one(l, q) || wait_one(l, q))
 			break;
 		end = clock_stop(&l->clock);
-		histogram_record(l->histogram, clock_ns(&l->clock, end - begin));
+		ns = clock_ns(&l->clock, end - begin);
+		histogram_record(l->histogram, ns);
+		if (sampled)
+			lane_keep(l, end, ns);
 		if (l->predicts)
 			lane_check_results(l, q, 1);
 		q->completed++;
@@ -71,4 +74,14 @@ void roundtrip(struct lane *l)
 	}
 	lane_drain_sends(l);
 	lane_end(l);
+}
+
+void roundtrip(struct lane *l)
+{
+	body(l, false);
+}
+
+void roundtrip_sampled(struct lane *l)
+{
+	body(l, true);
 }

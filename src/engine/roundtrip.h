@@ -6,5 +6,6 @@
 #include "engine/lane.h"
 
 void roundtrip(struct lane *l);
+void roundtrip_sampled(struct lane *l); /* keeps its samples */
 
 #endif

@@ -13,6 +13,7 @@ struct traits {
 	bool sends, receives;
 	bool stamped; /* completion latencies are taken */
 	bool lists;   /* more than one request a post */
+	bool sampled; /* and kept one by one */
 	bool touched; /* requests change from message to message: immediate data, comparisons */
 };
 
@@ -167,10 +168,13 @@ always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, con
 		if (!t.receives)
 			l->count += done;
 		if (t.stamped && id & WRID_STAMPED) {
-			uint64_t begin = q->stamps[id & l->stamp_ring];
+			uint64_t begin = q->stamps[id & l->stamp_ring], ns;
 
 			now = now ? now : clock_stop(&l->clock);
-			histogram_record(l->histogram, clock_ns(&l->clock, now - begin));
+			ns = clock_ns(&l->clock, now - begin);
+			histogram_record(l->histogram, ns);
+			if (t.sampled)
+				lane_keep(l, now, ns);
 		}
 	}
 	return l->error.kind == LANE_FINE ? 0 : -1;
@@ -326,6 +330,13 @@ static bool is_touched(const struct lane *l)
 	return l->immediate || l->predicts;
 }
 
+/* Keeping samples costs more than looking up what else there is to do. */
+static void send_sampled(struct lane *l)
+{
+	body(l, (struct traits){ .sends = true, .stamped = is_stamped(l), .sampled = true,
+				 .lists = l->batch > 1, .touched = is_touched(l) });
+}
+
 lane_loop stream_sender(const struct lane *l)
 {
 	static const lane_loop instances[3][2] = { /* [which][stamped] */
@@ -334,6 +345,8 @@ lane_loop stream_sender(const struct lane *l)
 		{ send_touched, send_touched_stamped },
 	};
 
+	if (l->samples)
+		return send_sampled;
 	return instances[is_touched(l) ? 2 : l->batch > 1][is_stamped(l)];
 }
 
@@ -346,5 +359,6 @@ void stream_receive(struct lane *l)
 void stream_duplex(struct lane *l)
 {
 	body(l, (struct traits){ .sends = true, .receives = true, .stamped = is_stamped(l),
+				 .sampled = l->samples != NULL,
 				 .lists = l->batch > 1, .touched = is_touched(l) });
 }

@@ -343,6 +343,7 @@ static void open_lane(struct sim *s)
 		.receives = p->receives,
 		.leads = p->peer != SIM_ASKER && p->sends,
 		.counts = !p->timed,
+		.samples = p->sampled ? &s->samples : NULL,
 		.marker_in = &s->marker_in, .marker_out = &s->marker_out,
 	};
 	if (p->timed) {
@@ -372,6 +373,7 @@ void sim_open(struct sim *s, const struct sim_plan *plan, uint64_t seed)
 	memset(&s->measure, 0, sizeof(s->measure));
 	histogram_reset(&s->measure.latency);
 	histogram_reset(&s->spare);
+	s->samples.count = 0;
 	open_groups(s);
 	open_lane(s);
 	for (uint32_t i = 0; i < plan->qps; i++)

@@ -35,6 +35,7 @@ struct sim_plan {
 	bool timed;     /* ended by the stop word after `polls` polls, not by a count */
 	uint32_t polls;
 	bool sends, receives, immediate, memory, predicts, shared;
+	bool sampled;     /* samples are kept one by one */
 	bool misnumbered; /* the peer's immediate data are wrong */
 	enum sim_peer peer;
 };
@@ -87,6 +88,7 @@ struct sim {
 	struct lane_qp lane_qp[SIM_QPS];
 	struct measure measure;
 	struct histogram spare;
+	struct samples samples;
 	struct ibv_send_wr wr[SIM_QPS][SIM_RING];
 	struct ibv_sge sge[SIM_QPS][SIM_RING];
 	struct ibv_recv_wr recv[SIM_QPS][SIM_RING];

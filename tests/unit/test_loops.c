@@ -119,6 +119,20 @@ static void check_window(const char *what, uint64_t n)
 	CHECK(m->qp_most * sim->plan.qps >= m->window.count);
 }
 
+/* The samples that were kept are those of the histogram, in the order of time. */
+static void check_samples(const char *what, uint64_t n)
+{
+	const struct samples *s = &sim->samples;
+	uint64_t sum = 0;
+
+	for (uint64_t i = 0; i < s->count; i++) {
+		sum += s->sample[i].ns;
+		CHECK(!i || s->sample[i].at >= s->sample[i - 1].at);
+	}
+	CHECK(s->count == (sim->plan.sampled ? sim->measure.latency.m.n : 0));
+	CHECK(!sim->plan.sampled || sum == sim->measure.latency.m.sum);
+}
+
 static void check_totals(const char *what, uint64_t n)
 {
 	uint64_t posted = 0, arrived = 0, stamped = 0, mask = sim->plan.stamp - 1;
@@ -154,6 +168,7 @@ static void check_all(const char *what, uint64_t n)
 	check_qps(what, n);
 	check_window(what, n);
 	check_totals(what, n);
+	check_samples(what, n);
 }
 
 /* Opens the n-th draw of a kind and hands it to loop, or to the one that a sender has. */
@@ -176,6 +191,7 @@ static void senders(void **state)
 		struct sim_plan p = draw_plan(&random);
 
 		p.sends = true;
+		p.sampled = n & 1;
 		run("sender", n, &p, NULL);
 	}
 }
@@ -222,6 +238,7 @@ static void duplexes(void **state)
 		struct sim_plan p = draw_plan(&random);
 
 		p.sends = p.receives = true;
+		p.sampled = n & 1;
 		p.peer = SIM_SENDER;
 		p.arrivals = p.timed ? UINT64_MAX : p.iters + p.warmup;
 		run("duplex", n, &p, stream_duplex);
@@ -250,7 +267,8 @@ static void roundtrips(void **state)
 		p.predicts = draw(&random, 0, 1);
 		p.immediate = false;
 		p.signal = 1;
-		run(what, n, &p, roundtrip);
+		p.sampled = n & 1;
+		run(what, n, &p, p.sampled ? roundtrip_sampled : roundtrip);
 		CHECK(sim->spare.m.n + sim->measure.latency.m.n == sim->qp[0].messages);
 	}
 }
@@ -268,7 +286,9 @@ static void initiators(void **state)
 		p.peer = SIM_ECHO;
 		p.memory = draw(&random, 0, 1);
 		p.immediate = !p.memory && p.immediate;
-		run(what, n, &p, pingpong_initiator(p.memory ? ECHO_MEMORY : ECHO_RECV));
+		p.sampled = n & 1;
+		run(what, n, &p,
+		    pingpong_initiator(p.memory ? ECHO_MEMORY : ECHO_RECV, p.sampled));
 		CHECK(sim->spare.m.n + sim->measure.latency.m.n == sim->qp[0].messages);
 	}
 }
@@ -306,7 +326,7 @@ static void wrong_numbers(void **state)
 		p.receives = p.immediate = p.misnumbered = true;
 		p.arrivals = p.iters + p.warmup;
 		p.peer = SIM_ECHO;
-		run("initiator", n, &p, pingpong_initiator(ECHO_RECV));
+		run("initiator", n, &p, pingpong_initiator(ECHO_RECV, false));
 		p.peer = SIM_ASKER;
 		run("responder", n, &p, pingpong_responder(ECHO_RECV));
 		p.qps = draw(&random, 1, SIM_QPS);
