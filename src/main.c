@@ -14,8 +14,9 @@
 #include "cli/options.h"
 #include "config.h"
 #include "report/devices.h"
+#include "report/outputs.h"
 #include "report/overview.h"
-#include "report/text.h"
+#include "report/stored.h"
 #include "session/devices.h"
 #include "session/session.h"
 
@@ -37,71 +38,68 @@ static FILE *keep_stdout(void)
 	return out;
 }
 
-static void report_begin(FILE *out, const struct result *r)
+static void report_begin(void *outputs, const struct result *r)
 {
-	if (r->overview) {
-		overview_begin(out, r);
+	outputs_begin(outputs, r);
+	if (r->overview)
 		progress_begin(r);
-		return;
-	}
-	text_header(out, r);
-	fflush(out); /* what is being measured can be seen meanwhile, in a pipe too */
 }
 
-static void report_row(FILE *out, const struct result *r)
+static void report_row(void *outputs, const struct result *r)
 {
-	if (r->overview) {
-		progress_end();
-		overview_row(out, r);
-		return;
-	}
-	text_result(out, r, text_utf8());
-	fflush(out);
+	progress_end();
+	outputs_row(outputs, r);
 }
 
-static int run_measure(const struct options *opt, struct watch *watch, FILE *out)
+static int run_measure(const struct options *opt, struct watch *watch, struct outputs *o)
 {
-	const struct reporter reporter = { out, report_begin, report_row };
-
+	const struct reporter reporter = { o, report_begin, report_row };
 	int rc = client_run(opt, watch, &reporter);
 
 	progress_end();
-	overview_end(out);
 	return rc;
 }
 
-static int run_serve(const struct options *opt, struct watch *watch, FILE *out)
+static int run_serve(const struct options *opt, struct watch *watch, struct outputs *o)
 {
-	(void)out;
+	(void)o;
 	return server_run(opt, watch);
 }
 
-static int run_devices(const struct options *opt, struct watch *watch, FILE *out)
+static int run_devices(const struct options *opt, struct watch *watch, struct outputs *o)
 {
-	return devices_run(opt, watch, out,
+	return devices_run(opt, watch, o->out,
 			   opt->script.given ? devices_print_script : devices_print);
 }
 
-static int run_help(const struct options *opt, struct watch *watch, FILE *out)
+static int run_help(const struct options *opt, struct watch *watch, struct outputs *o)
 {
 	(void)opt;
 	(void)watch;
-	help_print(out);
+	help_print(o->out);
 	return 0;
 }
 
-static int run_version(const struct options *opt, struct watch *watch, FILE *out)
+static int run_version(const struct options *opt, struct watch *watch, struct outputs *o)
 {
 	(void)opt;
 	(void)watch;
-	fprintf(out, "rdmeter %s\n", PACKAGE_VERSION);
+	fprintf(o->out, "rdmeter %s\n", PACKAGE_VERSION);
 	return 0;
 }
 
-static int (*const commands[])(const struct options *opt, struct watch *watch, FILE *out) = {
+static int run_report(const struct options *opt, struct watch *watch, struct outputs *o)
+{
+	(void)watch;
+	return stored_print(o->out, opt->file, (int)opt->format.num);
+}
+
+static int (*const commands[])(const struct options *opt, struct watch *watch,
+			       struct outputs *o) = {
 	[COMMAND_SERVE] = run_serve,
 	[COMMAND_MEASURE] = run_measure,
 	[COMMAND_DEVICES] = run_devices,
+	[COMMAND_REPORT] = run_report,
 	[COMMAND_HELP] = run_help,
 	[COMMAND_VERSION] = run_version,
 };
@@ -115,9 +113,9 @@ static bool nobody_reads(FILE *out)
 }
 
 /* Output that could not be written is a failure of the run, unless nobody wanted it any more. */
-static int close_output(FILE *out)
+static int close_output(FILE *out, int known)
 {
-	int error = !ferror(out) ? 0 : nobody_reads(out) ? EPIPE : EIO;
+	int error = !ferror(out) ? 0 : nobody_reads(out) ? EPIPE : known ? known : EIO;
 
 	if (fclose(out))
 		error = errno;
@@ -139,8 +137,19 @@ static int exit_code(int rc, const struct watch *watch, int output_error)
 	return rc ? FAIL_RUN : 0;
 }
 
+/* The exit code, which is also in what is printed last. */
+static int finish(struct outputs *o, int rc, struct watch *watch)
+{
+	outputs_end(o);
+	outputs_finish(o, exit_code(rc, watch, 0), true);
+	rc = exit_code(rc, watch, close_output(o->out, o->error));
+	outputs_finish(o, rc, false);
+	return fail_last()->class != FAIL_NONE ? (int)fail_last()->class : rc;
+}
+
 int main(int argc, char **argv)
 {
+	struct outputs outputs = { 0 };
 	struct options opt;
 	struct watch watch;
 	FILE *out;
@@ -148,9 +157,15 @@ int main(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");
 	out = keep_stdout();
-	if (!out || options_parse(&opt, argc, argv) || watch_open(&watch))
+	if (!out || outputs_new(&outputs, out, argc, argv) || options_parse(&opt, argc, argv) ||
+	    (opt.command == COMMAND_MEASURE && outputs_open(&outputs, &opt)) ||
+	    watch_open(&watch)) {
+		outputs_free(&outputs);
 		exit((int)fail_last()->class);
-	rc = commands[opt.command](&opt, &watch, out);
+	}
+	rc = commands[opt.command](&opt, &watch, &outputs);
 	watch_close(&watch);
-	exit(exit_code(rc, &watch, close_output(out)));
+	rc = finish(&outputs, rc, &watch);
+	outputs_free(&outputs);
+	exit(rc);
 }

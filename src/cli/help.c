@@ -12,9 +12,10 @@ static void print_row(FILE *out, const struct option_row *row)
 	char left[80];
 	int n;
 
-	n = snprintf(left, sizeof(left), "  %c%c%s --%s%s%s", row->letter ? '-' : ' ',
+	n = snprintf(left, sizeof(left), "  %c%c%s --%s%s%s%s", row->letter ? '-' : ' ',
 		     row->letter ? row->letter : ' ', row->letter ? "," : " ", row->name,
-		     row->arg ? " " : "", row->arg ? row->arg : "");
+		     !row->arg ? "" : row->kind == OPTION_FILE ? "[=" : " ",
+		     row->arg ? row->arg : "", row->kind == OPTION_FILE ? "]" : "");
 	if (n < HELP_COLUMN)
 		fprintf(out, "%-*s%s", HELP_COLUMN, left, row->help);
 	else
@@ -28,7 +29,8 @@ void help_print(FILE *out)
 {
 	fputs("usage: rdmeter [serve] [OPTIONS]   wait for clients, who decide what is measured\n"
 	      "       rdmeter [OPTIONS] HOST      measure against the server on HOST\n"
-	      "       rdmeter devices [HOST]      list the RDMA devices of this host or HOST's\n",
+	      "       rdmeter devices [HOST]      list the RDMA devices of this host or HOST's\n"
+	      "       rdmeter report FILE         print the document that --json=FILE wrote\n",
 	      out);
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		fprintf(out, "\n%s:\n", option_group_titles[group]);
@@ -62,7 +64,9 @@ static void print_manual_row(FILE *out, const struct option_row *row)
 	if (row->letter)
 		fprintf(out, " Fl %c ,", row->letter);
 	fprintf(out, " Fl \\&-%s", row->name);
-	if (row->arg)
+	if (row->kind == OPTION_FILE)
+		fprintf(out, " Ns Op = Ns Ar %s", row->arg);
+	else if (row->arg)
 		fprintf(out, " Ar \\&%s", row->arg);
 	fputc('\n', out);
 	print_sentences(out, *row->manual ? row->manual : row->help);

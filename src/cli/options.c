@@ -24,6 +24,11 @@ static const struct option_word words_atomic_target[] = {
 	{ "qp", ATOMIC_QP }, { "shared", ATOMIC_SHARED }, { NULL, 0 },
 };
 
+static const struct option_word words_format[] = {
+	{ "text", FORMAT_TEXT }, { "csv", FORMAT_CSV }, { "markdown", FORMAT_MARKDOWN },
+	{ "hgrm", FORMAT_HGRM }, { "json", FORMAT_JSON }, { NULL, 0 },
+};
+
 static const struct option_word words_stamp[] = {
 	{ "all", 1 }, { "off", 0 }, { NULL, 0 },
 };
@@ -93,6 +98,14 @@ static bool takes_argument(const struct option_row *row)
 	return row->kind != OPTION_FLAG && row->kind != OPTION_IGNORED;
 }
 
+/* A value that may be left out has to be joined by '='. */
+static int argument_of(const struct option_row *row)
+{
+	if (!takes_argument(row))
+		return no_argument;
+	return row->kind == OPTION_FILE ? optional_argument : required_argument;
+}
+
 static void add_name(struct getopt_tables *t, const char *name, size_t len, size_t row)
 {
 	char *copy = strndup(name, len);
@@ -105,7 +118,7 @@ static void add_name(struct getopt_tables *t, const char *name, size_t len, size
 	t->names[t->count] = copy;
 	t->longs[t->count++] = (struct option){
 		.name = copy,
-		.has_arg = takes_argument(&option_rows[row]) ? required_argument : no_argument,
+		.has_arg = argument_of(&option_rows[row]),
 		.val = LONG_BASE + (int)row,
 	};
 }
@@ -257,6 +270,11 @@ static int parse_list(const struct option_row *row, const char *text, uint64_t *
 	return 0;
 }
 
+static bool is_text(const struct option_row *row)
+{
+	return row->kind == OPTION_TEXT || row->kind == OPTION_FILE;
+}
+
 static int set_value(struct options *opt, const struct option_row *row, const char *text)
 {
 	struct option_value *v = option_value(opt, row);
@@ -270,13 +288,15 @@ static int set_value(struct options *opt, const struct option_row *row, const ch
 		v->num = 1;
 		return 0;
 	}
+	if (row->kind == OPTION_FILE && !text)
+		text = "-";
 	if (!*text)
 		return fail(FAIL_USAGE, EINVAL, "--%s: its value is empty; give %s", row->name,
 			    row->arg);
 	v->text = text;
 	if (row->kind == OPTION_ENUMS)
 		return parse_list(row, text, &v->num);
-	return row->kind == OPTION_TEXT ? 0 : option_parse_value(row, text, &v->num);
+	return is_text(row) ? 0 : option_parse_value(row, text, &v->num);
 }
 
 int options_default(struct options *opt)
@@ -288,7 +308,7 @@ int options_default(struct options *opt)
 		int rc;
 
 		v->text = row->dfl;
-		if (!row->dfl || row->kind == OPTION_TEXT)
+		if (!row->dfl || is_text(row))
 			continue;
 		rc = option_parse_value(row, row->dfl, &v->num);
 		if (rc)
@@ -329,6 +349,43 @@ static int parse_words(struct options *opt, int argc, char **argv, const struct 
 	return 0;
 }
 
+/* A stored document has everything in it but the form to print it in. */
+static int check_report(struct options *opt)
+{
+	if (opt->command != COMMAND_REPORT)
+		return !opt->format.given ? 0 :
+		       fail(FAIL_USAGE, EINVAL, "--format without report: only a stored document "
+			    "is printed in another form; drop it, or see --json, --csv and --hgrm");
+	for (size_t i = 0; i < option_row_count; i++)
+		if (option_value(opt, &option_rows[i])->given &&
+		    option_rows[i].group != GROUP_IGNORED &&
+		    option_value(opt, &option_rows[i]) != &opt->format)
+			return fail(FAIL_USAGE, EINVAL, "--%s with report: it prints what was "
+				    "measured and measures nothing; drop one of them",
+				    option_rows[i].name);
+	return opt->file ? 0 : fail(FAIL_USAGE, EINVAL, "report: of which document? give the FILE "
+				    "that --json=FILE wrote, or - for standard input");
+}
+
+/* Whoever serves prints no results: they are the client's. */
+static int check_serve(struct options *opt)
+{
+	const struct {
+		const char *name;
+		const struct option_value *value;
+	} outputs[] = {
+		{ "json", &opt->json }, { "csv", &opt->csv }, { "hgrm", &opt->hgrm },
+		{ "json-stream", &opt->json_stream }, { "print", &opt->print },
+		{ "samples", &opt->samples },
+	};
+
+	for (size_t i = 0; i < sizeof(outputs) / sizeof(outputs[0]); i++)
+		if (outputs[i].value->given && opt->command == COMMAND_SERVE)
+			return fail(FAIL_USAGE, EINVAL, "--%s without a host: the client has the "
+				    "results; give it there", outputs[i].name);
+	return 0;
+}
+
 /* A list of devices is asked for with the options of the control connection. */
 static bool suits_devices(const struct option_row *row)
 {
@@ -355,7 +412,10 @@ static enum command take_command(int argc, char **argv, const char *literal)
 	static const struct {
 		const char *word;
 		enum command command;
-	} words[] = { { "serve", COMMAND_SERVE }, { "devices", COMMAND_DEVICES } };
+	} words[] = {
+		{ "serve", COMMAND_SERVE }, { "devices", COMMAND_DEVICES },
+		{ "report", COMMAND_REPORT },
+	};
 
 	if (optind == argc)
 		return COMMAND_SERVE;
@@ -371,6 +431,8 @@ static enum command take_command(int argc, char **argv, const char *literal)
 /* What follows "--" is a host, also when it is called serve: literal is the first such word. */
 static int choose_command(struct options *opt, int argc, char **argv, const char *literal)
 {
+	int rc;
+
 	if (opt->help.given) {
 		opt->command = COMMAND_HELP;
 		return 0;
@@ -383,13 +445,19 @@ static int choose_command(struct options *opt, int argc, char **argv, const char
 	if (optind < argc && opt->command == COMMAND_SERVE)
 		return fail(FAIL_USAGE, EINVAL, "'%s': serve takes no host; drop one of them",
 			    argv[optind]);
-	opt->host = optind < argc ? argv[optind++] : NULL;
+	if (opt->command == COMMAND_REPORT)
+		opt->file = optind < argc ? argv[optind++] : NULL;
+	else
+		opt->host = optind < argc ? argv[optind++] : NULL;
 	if (optind < argc)
-		return fail(FAIL_USAGE, EINVAL, "'%s': one host only; '%s' is it already",
-			    argv[optind], opt->host);
+		return fail(FAIL_USAGE, EINVAL, "'%s': one %s only; '%s' is it already",
+			    argv[optind], opt->file ? "document" : "host", argv[optind - 1]);
 	if (opt->host && !*opt->host)
 		return fail(FAIL_USAGE, EINVAL, "the host's name is empty");
-	return check_devices(opt);
+	rc = check_devices(opt);
+	if (!rc)
+		rc = check_serve(opt);
+	return rc ? rc : check_report(opt);
 }
 
 int options_parse(struct options *opt, int argc, char **argv)

@@ -18,6 +18,7 @@ enum option_kind {
 	OPTION_ENUM,
 	OPTION_ENUMS, /* one word or several with commas; num is the first's value */
 	OPTION_TEXT,
+	OPTION_FILE, /* --name=FILE, or --name alone: "-", standard output */
 	OPTION_IGNORED,
 };
 
@@ -41,6 +42,7 @@ enum option_group {
 
 enum { TEST_LAT, TEST_BW };
 enum { DIRECTION_OUT, DIRECTION_IN, DIRECTION_BOTH };
+enum { FORMAT_TEXT, FORMAT_CSV, FORMAT_MARKDOWN, FORMAT_HGRM, FORMAT_JSON };
 enum { ATOMIC_QP, ATOMIC_SHARED };
 
 struct option_word {
@@ -59,6 +61,7 @@ enum command {
 	COMMAND_SERVE,
 	COMMAND_MEASURE,
 	COMMAND_DEVICES,
+	COMMAND_REPORT,
 	COMMAND_HELP,
 	COMMAND_VERSION,
 };
@@ -69,6 +72,7 @@ struct options {
 #undef OPTION
 	enum command command;
 	const char *host; /* NULL for a server, and for this host's devices */
+	const char *file; /* a stored document, for a report; else NULL */
 };
 
 struct option_row {

@@ -30,7 +30,8 @@ void overview_begin(FILE *out, const struct result *r)
 {
 	if (r->row)
 		return;
-	fprintf(out, "rdmeter %s: overview, RC, client to server\n\n", PACKAGE_VERSION);
+	fprintf(out, "rdmeter %s: overview, RC, client to server\n\n",
+		r->version ? r->version : PACKAGE_VERSION);
 	text_sides(out, r);
 	fputs("\nlatency: median, half of the round trip for send and write, all of it for read "
 	      "and atomics\n\n", out);

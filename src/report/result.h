@@ -10,6 +10,7 @@
 #include "host/facts.h"
 #include "plan/point.h"
 #include "stats/measure.h"
+#include "stats/samples.h"
 #include "verbs/caps.h"
 
 enum { SIDE_CLIENT, SIDE_SERVER, SIDES };
@@ -24,6 +25,9 @@ struct result {
 	} side[SIDES];
 	double clock_drift_ppm; /* of the client's clock over the session */
 	int64_t clock_offset_ns; /* what the server's clock is ahead of the client's */
+	const char *version;    /* of the rdmeter that measured it; NULL: this one */
+	const struct samples *samples; /* of the client; NULL: none were kept */
+	const char *failed;     /* the sentence that ended the row; NULL: none did */
 	unsigned int row, rows; /* how many of this session came before, and how many there are */
 	bool overview;          /* it is part of one */
 	bool ends_line;         /* of an overview: the operation's last row */
@@ -32,9 +36,9 @@ struct result {
 
 /* Where results go while a session runs; main chooses the functions. */
 struct reporter {
-	FILE *out;
-	void (*begin)(FILE *out, const struct result *r); /* what is about to be measured */
-	void (*row)(FILE *out, const struct result *r);   /* what came of it */
+	void *out; /* theirs */
+	void (*begin)(void *out, const struct result *r); /* what is about to be measured */
+	void (*row)(void *out, const struct result *r);   /* what came of it */
 };
 
 /* Whether that side sends, or begins; in both directions both do. */
@@ -57,5 +61,12 @@ double measure_rate(const struct measure *m);
  * NAN when that is less than nine tenths of the shorter one.
  */
 double result_sum_rate(const struct result *r);
+
+/*
+ * The i-th reason to doubt the numbers: text is empty where it does not apply. False when there
+ * are no more.
+ */
+#define RESULT_WARNING 160
+bool result_warning(const struct result *r, unsigned int i, char text[RESULT_WARNING]);
 
 #endif

@@ -158,7 +158,8 @@ void text_header(FILE *out, const struct result *r)
 		[DIRECTION_BOTH] = "both directions",
 	};
 
-	fprintf(out, "%srdmeter %s: %s %s, RC, %s\n", r->row ? "\n" : "", PACKAGE_VERSION, op->name,
+	fprintf(out, "%srdmeter %s: %s %s, RC, %s\n", r->row ? "\n" : "",
+		r->version ? r->version : PACKAGE_VERSION, op->name,
 		lat ? "latency" : "bandwidth", directions[r->point.direction.value]);
 	if (lat)
 		fprintf(out, "latency is %s\n", op->latency_is);
@@ -338,19 +339,14 @@ static void print_bw(FILE *out, const struct result *r)
 		print_sum(out, r);
 }
 
-#define TOO_FEW 100 /* completions */
-
 /* What the numbers may hide. */
-static void print_warnings(FILE *out, const struct result *r, const struct measure *truth)
+static void print_warnings(FILE *out, const struct result *r)
 {
-	const struct point *p = &r->point;
+	char text[RESULT_WARNING];
 
-	if (truth->window.count < TOO_FEW)
-		fprintf(out, "warning: %" PRIu64 " messages in the window are too few for a "
-			"verdict; raise --iters or --duration\n", truth->window.count);
-	if (p->test.value == TEST_BW && point_counts(p) && p->iters.value <= p->depth.value)
-		fprintf(out, "warning: the queue holds all %" PRIu64 " messages at once, so that "
-			"their rate is that of a burst; raise --iters\n", p->iters.value);
+	for (unsigned int i = 0; result_warning(r, i, text); i++)
+		if (text[0])
+			fprintf(out, "warning: %s\n", text);
 }
 
 static void print_missed(FILE *out, const struct result *r)
@@ -384,7 +380,7 @@ void text_result(FILE *out, const struct result *r, bool utf8)
 	fputc('\n', out);
 	if (r->interrupted)
 		fputs("interrupted: the window was closed early\n", out);
-	print_warnings(out, r, truth);
+	print_warnings(out, r);
 	print_missed(out, r);
 	print_count(out, "client", r->side[SIDE_CLIENT].measure);
 	print_count(out, "server", r->side[SIDE_SERVER].measure);

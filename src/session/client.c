@@ -109,6 +109,7 @@ static void fill_result(struct client *c, const struct row *r)
 	const struct session *s = &c->session;
 
 	c->result.point = r->point;
+	c->result.samples = NULL;
 	c->result.side[SIDE_CLIENT] = (struct side){
 		.host = s->host, .device = s->device.facts, .inline_size = r->queues.inline_size,
 	};
@@ -210,6 +211,7 @@ static int measure_row(struct client *c, struct row *r, struct phases_end *end,
 	c->reporter->begin(c->reporter->out, result);
 	rc = phases_run(r, end);
 	result->side[SIDE_CLIENT].measure = r->measure;
+	result->samples = r->samples;
 	result->interrupted = end->interrupted || end->peer_interrupted;
 	if (!rc) {
 		rc = session_exchange_results(r, end, theirs);

@@ -204,6 +204,20 @@ static void fill_lane(struct row *r, struct lane *l)
 	set_limits(l, p);
 }
 
+/* Its memory is touched here, so that it is no page fault while the clock runs. */
+static int make_samples(struct row *r)
+{
+	if (!r->session->opt->samples.given || !r->sends)
+		return 0;
+	r->samples = malloc(sizeof(*r->samples));
+	if (!r->samples)
+		return -ENOMEM;
+	memset(r->samples, 0xff, sizeof(*r->samples));
+	r->samples->count = 0;
+	r->lane->samples = r->samples;
+	return 0;
+}
+
 int load_build(struct row *r)
 {
 	struct lane *l = alloc_lines(sizeof(*l));
@@ -216,6 +230,8 @@ int load_build(struct row *r)
 		l->spare = calloc(1, sizeof(*l->spare));
 		rc = l->qp && l->spare ? build_groups(r) : -ENOMEM;
 	}
+	if (!rc)
+		rc = make_samples(r);
 	if (!rc)
 		histogram_reset(l->spare);
 	for (uint32_t i = 0; !rc && i < l->qps; i++)

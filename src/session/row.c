@@ -340,5 +340,6 @@ void row_free(struct row *r)
 	if (r->event_fd >= 0)
 		close(r->event_fd);
 	free(r->measure);
+	free(r->samples);
 	free(r);
 }

@@ -35,6 +35,7 @@ struct row {
 	int event_fd;
 
 	struct measure *measure; /* this side's */
+	struct samples *samples; /* NULL: none are kept */
 };
 
 /*

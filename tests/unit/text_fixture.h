@@ -30,8 +30,9 @@ char *result_text(const struct fixture *f, bool utf8);
 /* At most 100. In characters: what is not the rest of a UTF-8 sequence. */
 void check_columns(const char *text);
 
-/* Checks and frees text. */
+/* Checks and frees text, whose lines may be long or must not be. */
 void check_golden(char *text, const char *name);
+void check_golden_long(char *text, const char *name);
 
 void expect(const char *text, const char *part);
 void expect_no(const char *text, const char *part);

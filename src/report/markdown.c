@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Tables for a page or a pull request: the ends once, then one table for each run of rows of the
+ * same test, a line for each row and direction.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "cli/units.h"
+#include "config.h"
+#include "report/formats.h"
+#include "report/record.h"
+
+/* Of the table that is being printed: its test and operation; no table yet is neither. */
+static struct {
+	bool open;
+	uint64_t test;
+} table;
+
+/* What would end a cell, or begin something else in it. */
+static void print_text(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		if (strchr("|\\<>*_`[]", *text))
+			fputc('\\', out);
+		fputc(*text, out);
+	}
+}
+
+static void print_end(FILE *out, const char *name, const struct side *s)
+{
+	const struct device_facts *d = &s->device;
+
+	fprintf(out, "| %s | ", name);
+	print_text(out, s->host.hostname);
+	fputs(" | ", out);
+	print_text(out, s->host.kernel);
+	fputs(" | ", out);
+	print_text(out, s->host.cpu);
+	fputs(" | ", out);
+	print_text(out, d->name);
+	fprintf(out, " port %u | %u | ", d->port, d->caps.active_mtu);
+	print_text(out, d->gid);
+	fputs(" |\n", out);
+}
+
+void markdown_begin(FILE *out, const struct result *r)
+{
+	if (r->row)
+		return;
+	table.open = false;
+	fprintf(out, "rdmeter %s, RC\n\n", r->version ? r->version : PACKAGE_VERSION);
+	fputs("| | host | kernel | CPU | device | MTU | GID |\n|-|-|-|-|-|-|-|\n", out);
+	print_end(out, "client", &r->side[SIDE_CLIENT]);
+	print_end(out, "server", &r->side[SIDE_SERVER]);
+}
+
+static bool is_shown(const struct column *c, uint64_t test)
+{
+	return c->tests & (test == TEST_LAT ? COLUMN_LAT : COLUMN_BW) && c->table == COLUMN_MAIN;
+}
+
+static void open_table(FILE *out, uint64_t test)
+{
+	if (table.open && table.test == test)
+		return;
+	table.open = true;
+	table.test = test;
+	fprintf(out, "\n%s\n\n| operation | from |", test == TEST_LAT ? "Latency" : "Bandwidth");
+	for (size_t i = 0; i < column_count; i++)
+		if (is_shown(&columns[i], test))
+			fprintf(out, " %s%s%s |", columns[i].header, columns[i].unit[0] ? ", " : "",
+				columns[i].unit);
+	fputs("\n|-|-|", out);
+	for (size_t i = 0; i < column_count; i++)
+		if (is_shown(&columns[i], test))
+			fputs("-:|", out);
+	fputc('\n', out);
+}
+
+static void print_cell(FILE *out, const struct column *c, double value)
+{
+	char text[UNITS_TEXT_SIZE];
+
+	if (!isfinite(value))
+		fputs(" - |", out);
+	else if (c->format == COLUMN_SIZE)
+		fprintf(out, " %s |", units_size(text, sizeof(text), (uint64_t)value));
+	else if (c->format == COLUMN_COUNT)
+		fprintf(out, " %s |", units_count(text, sizeof(text), (uint64_t)llround(value)));
+	else if (c->format == COLUMN_REAL3 && value < 100)
+		fprintf(out, " %.4f |", value);
+	else
+		fprintf(out, " %.2f |", value);
+}
+
+static void begin_line(FILE *out, const struct result *r, int sender)
+{
+	open_table(out, r->point.test.value);
+	fputs("| ", out);
+	print_text(out, point_op(&r->point)->name);
+	fprintf(out, " | %s |", sender == SIDE_CLIENT ? "client" : "server");
+}
+
+void markdown_row(FILE *out, const struct result *r)
+{
+	for (int side = 0; side < SIDES; side++) {
+		if (!record_flow(r, side))
+			continue;
+		begin_line(out, r, side);
+		for (size_t i = 0; i < column_count; i++)
+			if (is_shown(&columns[i], r->point.test.value))
+				print_cell(out, &columns[i], columns[i].value(r, side));
+		fputc('\n', out);
+	}
+}
+
+void markdown_failed(FILE *out, const struct result *r)
+{
+	char text[UNITS_TEXT_SIZE];
+
+	begin_line(out, r, result_sends(r, SIDE_CLIENT) ? SIDE_CLIENT : SIDE_SERVER);
+	fprintf(out, " %s | ", units_size(text, sizeof(text), r->point.size.value));
+	print_text(out, r->failed ? r->failed : "not measured");
+	fputs(" |\n", out);
+}
+
+void markdown_end(FILE *out)
+{
+	(void)out;
+	table.open = false;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "report/stored.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+#include "report/document.h"
+#include "report/formats.h"
+
+static void print_record(FILE *out, const struct format *f, const struct result *r)
+{
+	if (f->begin)
+		f->begin(out, r);
+	if (record_has_numbers(r) && f->row)
+		f->row(out, r);
+	else if (r->failed && !record_has_numbers(r) && f->failed)
+		f->failed(out, r);
+}
+
+static int print_records(FILE *out, const struct format *f, const struct document *d,
+			 const char *name)
+{
+	struct record *record = malloc(sizeof(*record));
+	int rc = record ? 0 : fail(FAIL_SETUP, ENOMEM, "out of memory for a row");
+
+	if (!rc && f->start)
+		f->start(out);
+	for (size_t i = 0; !rc && i < document_rows(d); i++) {
+		rc = document_take(d, i, record, name);
+		if (!rc)
+			print_record(out, f, &record->result);
+	}
+	if (f->end)
+		f->end(out);
+	free(record);
+	return rc;
+}
+
+int stored_print(FILE *out, const char *name, int format)
+{
+	FILE *in = strcmp(name, "-") ? fopen(name, "re") : stdin;
+	struct document d = { 0 };
+	int rc;
+
+	if (!in)
+		return fail(FAIL_SETUP, errno, "opening '%s': %s; give the FILE that --json=FILE "
+			    "wrote", name, strerror(errno));
+	rc = document_read(&d, in, name);
+	if (in != stdin)
+		fclose(in);
+	if (!rc && format == FORMAT_JSON)
+		document_write(&d, out);
+	else if (!rc)
+		rc = print_records(out, &formats[format], &d, name);
+	if (!rc && document_error(&d))
+		note("'%s' is of a run that ended early: %s", name, document_error(&d));
+	document_free(&d);
+	return rc;
+}
