@@ -248,9 +248,10 @@ int measure_decode(const json_t *json, struct measure **m, const char **key)
 	}
 	memset(into, 0, sizeof(*into));
 	rc = fields_decode(measure_fields, COUNT(measure_fields), json, into, key);
-	into->divisor = into->divisor ? into->divisor : 1;
 	if (!rc)
 		rc = decode_parts(json, into, key);
+	if (!rc)
+		rc = measure_check(into, key);
 	if (!rc)
 		rc = decode_latency(json_object_get(json, "lat_ns"), into, key);
 	return rc ? rc : decode_series(json_object_get(json, "intervals"), into, key);

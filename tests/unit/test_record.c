@@ -45,7 +45,7 @@ static void fill_both(struct fixture *f)
 	fill_series(&f->client, 200000);
 	fill_series(&f->server, 190000);
 	f->client.receiver = f->server.receiver = true;
-	f->client.started_ns = UINT64_MAX - 7;
+	f->client.started_ns = (UINT64_C(1) << 61) - 1;
 	f->server.started_ns = 17;
 	f->client.qp_least = 99000;
 	f->client.qp_most = 101000;
