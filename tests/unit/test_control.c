@@ -213,7 +213,6 @@ static void fill_facts(void)
 	d->software_device = 0;
 	TEXT(d->pcie_address, "0000:3b:00.0");
 	d->pcie_width = 8;
-	d->pcie_max_width = 16;
 	d->pcie_speed = 8;
 	d->caps.max_msg_sz = 1ULL << 31;
 	d->caps.max_mr_size = UINT64_MAX;
