@@ -16,10 +16,13 @@
 #include "report/devices.h"
 #include "report/outputs.h"
 #include "report/overview.h"
+#include "report/require.h"
 #include "report/stored.h"
 #include "session/devices.h"
 #include "session/session.h"
 
+#define EXIT_REQUIREMENT 1  /* one failed */
+#define EXIT_INCONCLUSIVE 5 /* none failed, one could not be judged */
 #define EXIT_PIPE 141 /* as a shell shows a program that SIGPIPE ended */
 
 /*
@@ -45,17 +48,41 @@ static void report_begin(void *outputs, const struct result *r)
 		progress_begin(r);
 }
 
+static struct requirements required;
+
+/* The overview has no place for more than its numbers. */
+static void note_requirements(const struct result *r)
+{
+	const struct op *op = point_op(&r->point);
+	char text[200];
+
+	for (size_t i = 0; i < required.count; i++) {
+		struct judgement j;
+
+		requirement_judge(&required.list[i], r, &j);
+		requirement_text(&required.list[i], &j, text, sizeof(text));
+		if (j.verdict > VERDICT_HOLDS)
+			note("row %u, %s %s: require %s", r->row + 1, op->name,
+			     r->point.test.value == TEST_LAT ? "lat" : "bw", text);
+	}
+}
+
 static void report_row(void *outputs, const struct result *r)
 {
 	progress_end();
+	requirements_count(&required, r);
 	outputs_row(outputs, r);
+	if (r->overview)
+		note_requirements(r);
 }
 
 static int run_measure(const struct options *opt, struct watch *watch, struct outputs *o)
 {
-	const struct reporter reporter = { o, report_begin, report_row };
-	int rc = client_run(opt, watch, &reporter);
+	const struct reporter reporter = { o, report_begin, report_row, &required };
+	int rc = requirements_parse(&required, opt);
 
+	if (!rc)
+		rc = client_run(opt, watch, &reporter);
 	progress_end();
 	return rc;
 }
@@ -126,6 +153,19 @@ static int close_output(FILE *out, int known)
 	return error;
 }
 
+/* After everything else: what was measured was measured. */
+static int verdict_code(void)
+{
+	switch (requirements_verdict(&required)) {
+	case VERDICT_FAILS:
+		return EXIT_REQUIREMENT;
+	case VERDICT_INCONCLUSIVE:
+		return EXIT_INCONCLUSIVE;
+	default:
+		return 0;
+	}
+}
+
 static int exit_code(int rc, const struct watch *watch, int output_error)
 {
 	if (fail_last()->class != FAIL_NONE)
@@ -134,7 +174,7 @@ static int exit_code(int rc, const struct watch *watch, int output_error)
 		return EXIT_PIPE;
 	if (rc == -EINTR && watch->signal)
 		return 128 + watch->signal;
-	return rc ? FAIL_RUN : 0;
+	return rc ? FAIL_RUN : verdict_code();
 }
 
 /* The exit code, which is also in what is printed last. */

@@ -38,7 +38,8 @@ void help_print(FILE *out)
 			if ((int)option_rows[i].group == group)
 				print_row(out, &option_rows[i]);
 	}
-	fputs("\nexit: 0 measured, 2 usage, 3 set-up, 4 run-time; 130 and 143 interrupted\n"
+	fputs("\nexit: 0 measured, 1 a --require failed, 2 usage, 3 set-up, 4 run-time,\n"
+	      "      5 a --require could not be judged; 130 and 143 interrupted\n"
 	      "The manual page has the details: man rdmeter\n",
 	      out);
 }

@@ -275,6 +275,15 @@ static bool is_text(const struct option_row *row)
 	return row->kind == OPTION_TEXT || row->kind == OPTION_FILE;
 }
 
+static int keep_text(struct option_value *v, const struct option_row *row, const char *text)
+{
+	if (v->count == OPTION_REPEATS)
+		return fail(FAIL_USAGE, E2BIG, "--%s '%s': given more than %d times; drop some",
+			    row->name, text, OPTION_REPEATS);
+	v->texts[v->count++] = text;
+	return 0;
+}
+
 static int set_value(struct options *opt, const struct option_row *row, const char *text)
 {
 	struct option_value *v = option_value(opt, row);
@@ -294,6 +303,8 @@ static int set_value(struct options *opt, const struct option_row *row, const ch
 		return fail(FAIL_USAGE, EINVAL, "--%s: its value is empty; give %s", row->name,
 			    row->arg);
 	v->text = text;
+	if (row->kind == OPTION_TEXTS)
+		return keep_text(v, row, text);
 	if (row->kind == OPTION_ENUMS)
 		return parse_list(row, text, &v->num);
 	return is_text(row) ? 0 : option_parse_value(row, text, &v->num);

@@ -19,6 +19,7 @@ enum option_kind {
 	OPTION_ENUMS, /* one word or several with commas; num is the first's value */
 	OPTION_TEXT,
 	OPTION_FILE, /* --name=FILE, or --name alone: "-", standard output */
+	OPTION_TEXTS, /* may be given several times, and each counts */
 	OPTION_IGNORED,
 };
 
@@ -50,11 +51,15 @@ struct option_word {
 	uint64_t value;
 };
 
-/* One option as it was given: the last of several wins. */
+#define OPTION_REPEATS 16 /* times that an option of the kind TEXTS may be given */
+
+/* One option as it was given: the last of several wins, unless each counts. */
 struct option_value {
 	bool given;
 	uint64_t num;     /* counts, bytes, nanoseconds, the value of a word; 1 for a flag */
 	const char *text; /* as typed, or the default's text; NULL when neither */
+	const char *texts[OPTION_REPEATS]; /* TEXTS: as typed, in that order */
+	size_t count;                      /* of them */
 };
 
 enum command {

@@ -166,3 +166,49 @@ int measure_check(const struct measure *m, const char **key)
 	}
 	return 0;
 }
+
+static const struct field moves_fields[] = {
+	FIELD(struct counter_moves, valid, BOOL),
+	FIELD(struct counter_moves, more, U32),
+};
+
+static const struct field move_fields[] = {
+	FIELD(struct counter_move, name, TEXT),
+	FIELD(struct counter_move, before, U64),
+	FIELD(struct counter_move, after, U64),
+};
+
+json_t *counters_encode(const struct counter_moves *c)
+{
+	json_t *json = fields_encode(moves_fields, COUNT(moves_fields), c), *list = json_array();
+
+	for (uint32_t i = 0; i < c->count; i++)
+		json_array_append_new(list, fields_encode(move_fields, COUNT(move_fields),
+							  &c->move[i]));
+	json_object_set_new(json, "moved", list);
+	return json;
+}
+
+int counters_decode(const json_t *json, struct counter_moves *c, const char **key)
+{
+	const json_t *list = json_object_get(json_object_get(json, "counters"), "moved");
+	int rc = fields_decode_inner(moves_fields, COUNT(moves_fields), json, "counters", c, key);
+
+	if (rc)
+		return rc;
+	*key = "moved";
+	c->count = 0;
+	if (!json_is_array(list))
+		return -EBADMSG;
+	for (size_t i = 0; !rc && i < json_array_size(list); i++) {
+		struct counter_move spare;
+
+		rc = fields_decode(move_fields, COUNT(move_fields), json_array_get(list, i),
+				   c->count < COUNTER_MOVES ? &c->move[c->count] : &spare, key);
+		if (c->count < COUNTER_MOVES)
+			c->count++;
+		else
+			c->more++;
+	}
+	return rc;
+}

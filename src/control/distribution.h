@@ -23,6 +23,13 @@ json_t *series_encode(const struct series *s);
 /* 0, or -EBADMSG; times and counts that go back are that too. */
 int series_decode(const json_t *json, struct series *s);
 
+/*
+ * Counters that moved, under the key "counters" of an object when decoding. What finds no room is
+ * counted, so that a peer which keeps more of them can be talked to.
+ */
+json_t *counters_encode(const struct counter_moves *c);
+int counters_decode(const json_t *json, struct counter_moves *c, const char **key);
+
 /* Refuses values of the right type that nothing can be computed with. */
 int measure_check(const struct measure *m, const char **key);
 

@@ -20,6 +20,7 @@ static const struct field measure_fields[] = {
 	FIELD(struct measure, qp_most, U64),
 	FIELD(struct measure, missed, U64),
 	FIELD(struct measure, divisor, U32),
+	FIELD(struct measure, thread_node, I32),
 	FIELD(struct measure, data_errors, U64),
 	FIELD(struct measure, data_fault, TEXT),
 	FIELD(struct measure, clock, TEXT),
@@ -48,6 +49,7 @@ json_t *message_result(const struct measure *m)
 	json_object_set_new(json, "window",
 			    fields_encode(window_fields, COUNT(window_fields), &m->window));
 	json_object_set_new(json, "cpu", fields_encode(cpu_fields, COUNT(cpu_fields), &m->cpu));
+	json_object_set_new(json, "counters", counters_encode(&m->counters));
 	json_object_set_new(json, "latency", distribution_encode(&m->latency, m->divisor));
 	json_object_set_new(json, "series", series_encode(&m->series));
 	return json;
@@ -64,6 +66,8 @@ int message_get_result(const json_t *json, struct measure *m, const char **key)
 		rc = fields_decode_inner(cpu_fields, COUNT(cpu_fields), json, "cpu", &m->cpu, key);
 	if (!rc)
 		rc = measure_check(m, key);
+	if (!rc)
+		rc = counters_decode(json, &m->counters, key);
 	if (!rc)
 		rc = distribution_decode(json_object_get(json, "latency"), &m->latency, key);
 	if (rc)

@@ -50,6 +50,19 @@ void document_free(struct document *d)
 	d->root = NULL;
 }
 
+/* Of an option that may be given several times, each. */
+static json_t *given_value(const struct option_row *row, const struct option_value *v)
+{
+	json_t *array;
+
+	if (row->kind != OPTION_TEXTS)
+		return v->text ? text(v->text) : json_true();
+	array = json_array();
+	for (size_t i = 0; i < v->count; i++)
+		json_array_append_new(array, text(v->texts[i]));
+	return array;
+}
+
 void document_ask(struct document *d, const struct options *opt)
 {
 	json_t *asked = json_object_get(d->root, "options");
@@ -60,7 +73,7 @@ void document_ask(struct document *d, const struct options *opt)
 
 		if (v->given)
 			json_object_set_new(asked, option_rows[i].name,
-					    v->text ? text(v->text) : json_true());
+					    given_value(&option_rows[i], v));
 	}
 	json_object_set_new(d->root, "host", opt->host ? text(opt->host) : json_null());
 }
@@ -248,6 +261,19 @@ int document_take(const struct document *d, size_t i, struct record *record, con
 	r->overview = json_is_string(mode) && !strcmp(json_string_value(mode), "overview");
 	r->rows = (unsigned int)json_integer_value(json_object_get(d->root, "rows_planned"));
 	return 0;
+}
+
+int document_required(const struct document *d, struct requirements *q)
+{
+	const json_t *asked = json_object_get(json_object_get(d->root, "options"), "require");
+	struct options opt = { 0 };
+
+	for (size_t i = 0; i < json_array_size(asked) && i < OPTION_REPEATS; i++) {
+		const char *word = json_string_value(json_array_get(asked, i));
+
+		opt.require.texts[opt.require.count++] = word ? word : "";
+	}
+	return requirements_parse(q, &opt);
 }
 
 const char *document_error(const struct document *d)

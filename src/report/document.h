@@ -9,6 +9,7 @@
 
 #include "cli/options.h"
 #include "report/record.h"
+#include "report/require.h"
 #include "report/result.h"
 
 #define DOCUMENT_SCHEMA "rdmeter-results/1" /* another number is another format */
@@ -51,6 +52,9 @@ size_t document_rows(const struct document *d);
 
 /* The i-th row as what it was made of. 0, or -errno told as FAIL_SETUP. */
 int document_take(const struct document *d, size_t i, struct record *record, const char *name);
+
+/* What was required of the rows; q refers to d. 0, or -errno told. */
+int document_required(const struct document *d, struct requirements *q);
 
 /* The sentence that the run ended with; NULL when there was none. */
 const char *document_error(const struct document *d);

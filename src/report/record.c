@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "control/fields.h"
+#include "report/doubt.h"
+#include "report/require.h"
 #include "report/settings.h"
 #include "report/sides.h"
 
@@ -147,30 +149,41 @@ static json_t *encode_sum(const struct result *r)
 			 record_number(tidy(rate * (double)r->point.size.value)));
 }
 
-/* The counters of the ports at both ends that moved during the window. */
-static json_t *encode_counters(const struct result *r)
-{
-	(void)r;
-	return json_null();
-}
-
 /* Reasons to doubt the row. */
 static json_t *encode_warnings(const struct result *r)
 {
 	json_t *json = json_array();
-	char text[RESULT_WARNING];
+	struct warnings warnings = { 0 };
 
-	for (unsigned int i = 0; result_warning(r, i, text); i++)
-		if (text[0])
-			json_array_append_new(json, json_pack("{s:s}", "message", text));
+	if (record_has_numbers(r))
+		doubt_collect(r, &warnings);
+	for (size_t i = 0; i < warnings.count; i++)
+		json_array_append_new(json, json_pack("{s:s, s:s, s:s}",
+						      "id", warnings.list[i].key,
+						      "message", warnings.list[i].seen,
+						      "advice", warnings.list[i].advice));
 	return json;
 }
 
 /* What was required of the row, and whether it holds. */
 static json_t *encode_requirements(const struct result *r)
 {
-	(void)r;
-	return json_array();
+	json_t *json = json_array();
+	char text[200];
+
+	for (size_t i = 0; r->required && i < r->required->count; i++) {
+		const struct requirement *q = &r->required->list[i];
+		struct judgement j;
+
+		if (!record_has_numbers(r))
+			break;
+		requirement_judge(q, r, &j);
+		requirement_text(q, &j, text, sizeof(text));
+		json_array_append_new(json, json_pack("{s:s, s:s, s:s}", "require", q->text,
+						      "verdict", verdict_name(j.verdict),
+						      "message", text));
+	}
+	return json;
 }
 
 static void set_buffers(json_t *json, const struct point *p)
@@ -198,9 +211,12 @@ json_t *record_encode(const struct result *r)
 			    json_pack("{s:o, s:o}",
 				      "client", fields_u64(side[SIDE_CLIENT].inline_size),
 				      "server", fields_u64(side[SIDE_SERVER].inline_size)));
+	json_object_set_new(json, "outstanding_reads",
+			    json_pack("{s:o, s:o}",
+				      "client", fields_u64(side[SIDE_CLIENT].outstanding),
+				      "server", fields_u64(side[SIDE_SERVER].outstanding)));
 	json_object_set_new(json, "flows", encode_flows(r));
 	json_object_set_new(json, "sum", encode_sum(r));
-	json_object_set_new(json, "counters", encode_counters(r));
 	json_object_set_new(json, "warnings", encode_warnings(r));
 	json_object_set_new(json, "requirements", encode_requirements(r));
 	json_object_set_new(json, "clock_offset_ns", json_integer(r->clock_offset_ns));
@@ -210,18 +226,30 @@ json_t *record_encode(const struct result *r)
 	return json;
 }
 
+/* What either side has of something, as it was encoded under name. */
+static int decode_of(const json_t *json, const char *name, int side, uint32_t *into,
+		     const char **key)
+{
+	uint64_t value;
+
+	*key = name;
+	if (fields_get_u64(json_object_get(json_object_get(json, name), record_sides[side]),
+			   &value) || value > UINT32_MAX)
+		return -EBADMSG;
+	*into = (uint32_t)value;
+	return 0;
+}
+
 static int decode_side(const json_t *json, struct record *record, int i, const char **key)
 {
-	const json_t *granted = json_object_get(json, "inline_granted_bytes");
 	struct side *side = &record->result.side[i];
 	struct measure *m = &record->measure[i];
-	uint64_t bytes;
-	int rc;
+	int rc = decode_of(json, "inline_granted_bytes", i, &side->inline_size, key);
 
-	*key = "inline_granted_bytes";
-	if (fields_get_u64(json_object_get(granted, record_sides[i]), &bytes) || bytes > UINT32_MAX)
-		return -EBADMSG;
-	side->inline_size = (uint32_t)bytes;
+	if (!rc)
+		rc = decode_of(json, "outstanding_reads", i, &side->outstanding, key);
+	if (rc)
+		return rc;
 	*key = record_sides[i];
 	rc = measure_decode(json_object_get(json, record_sides[i]), &m, key);
 	side->measure = m;

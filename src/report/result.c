@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "report/result.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 #define OVERLAP 0.9
@@ -75,41 +74,4 @@ double result_sum_rate(const struct result *r)
 	for (int i = 0; i < SIDES; i++)
 		count += counted(m[i], ahead[i], begin, end);
 	return count * 1e9 / (end - begin);
-}
-
-#define TOO_FEW 100 /* completions */
-
-static void warn_few(const struct result *r, const struct measure *truth, char *text)
-{
-	(void)r;
-	if (truth->window.count < TOO_FEW)
-		snprintf(text, RESULT_WARNING, "%" PRIu64 " messages in the window are too few for "
-			 "a verdict; raise --iters or --duration", truth->window.count);
-}
-
-static void warn_burst(const struct result *r, const struct measure *truth, char *text)
-{
-	const struct point *p = &r->point;
-
-	(void)truth;
-	if (p->test.value == TEST_BW && point_counts(p) && p->iters.value <= p->depth.value)
-		snprintf(text, RESULT_WARNING, "the queue holds all %" PRIu64 " messages at once, "
-			 "so that their rate is that of a burst; raise --iters", p->iters.value);
-}
-
-bool result_warning(const struct result *r, unsigned int i, char text[RESULT_WARNING])
-{
-	static void (*const warnings[])(const struct result *r, const struct measure *truth,
-					char *text) = { warn_few, warn_burst };
-	const struct measure *truth;
-
-	text[0] = '\0';
-	if (i >= sizeof(warnings) / sizeof(warnings[0]))
-		return false;
-	truth = result_truth(r, result_sends(r, SIDE_CLIENT) ? SIDE_CLIENT : SIDE_SERVER);
-	if (r->point.direction.value == DIRECTION_BOTH && (!truth || !truth->opened))
-		truth = result_truth(r, SIDE_SERVER);
-	if (truth && truth->opened)
-		warnings[i](r, truth, text);
-	return true;
 }

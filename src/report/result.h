@@ -13,6 +13,8 @@
 #include "stats/samples.h"
 #include "verbs/caps.h"
 
+struct requirements; /* of report/require.h */
+
 enum { SIDE_CLIENT, SIDE_SERVER, SIDES };
 
 struct result {
@@ -21,6 +23,7 @@ struct result {
 		struct host_facts host;
 		struct device_facts device;
 		uint32_t inline_size;          /* granted */
+		uint32_t outstanding; /* reads and atomics that a queue pair here may have */
 		const struct measure *measure; /* NULL: nothing was heard of it */
 	} side[SIDES];
 	double clock_drift_ppm; /* of the client's clock over the session */
@@ -32,6 +35,7 @@ struct result {
 	bool overview;          /* it is part of one */
 	bool ends_line;         /* of an overview: the operation's last row */
 	bool interrupted;
+	const struct requirements *required; /* NULL: none */
 };
 
 /* Where results go while a session runs; main chooses the functions. */
@@ -39,6 +43,7 @@ struct reporter {
 	void *out; /* theirs */
 	void (*begin)(void *out, const struct result *r); /* what is about to be measured */
 	void (*row)(void *out, const struct result *r);   /* what came of it */
+	const struct requirements *required; /* goes into every result */
 };
 
 /* Whether that side sends, or begins; in both directions both do. */
@@ -61,12 +66,5 @@ double measure_rate(const struct measure *m);
  * NAN when that is less than nine tenths of the shorter one.
  */
 double result_sum_rate(const struct result *r);
-
-/*
- * The i-th reason to doubt the numbers: text is empty where it does not apply. False when there
- * are no more.
- */
-#define RESULT_WARNING 160
-bool result_warning(const struct result *r, unsigned int i, char text[RESULT_WARNING]);
 
 #endif

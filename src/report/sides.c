@@ -141,6 +141,7 @@ static const struct field measure_fields[] = {
 	FIELD_AS(struct measure, started_ns, U64, "started_raw_ns"),
 	FIELD(struct measure, data_errors, U64),
 	FIELD(struct measure, data_fault, MAYBE_TEXT),
+	FIELD_AS(struct measure, thread_node, MAYBE_I32, "thread_numa_node"),
 	FIELD(struct measure, clock, TEXT),
 	FIELD(struct measure, clock_read_ns, U32),
 	FIELD(struct measure, clock_resolution_ns, U32),
@@ -181,6 +182,31 @@ static json_t *cpu_encode(const struct cpu_use *cpu)
 	return cpu->valid ? fields_encode(cpu_fields, COUNT(cpu_fields), cpu) : json_null();
 }
 
+/* The same as on the wire, but for what says that nothing is known. */
+static json_t *encode_counters(const struct counter_moves *c)
+{
+	json_t *json = c->valid ? counters_encode(c) : json_null();
+
+	json_object_del(json, "valid");
+	return json;
+}
+
+static int decode_counters(const json_t *json, struct counter_moves *c, const char **key)
+{
+	json_t *known, *whole;
+	int rc;
+
+	if (json_is_null(json))
+		return 0;
+	known = json_deep_copy(json);
+	json_object_set_new(known, "valid", json_true());
+	whole = json_pack("{s:o}", "counters", known);
+	*key = "counters";
+	rc = whole ? counters_decode(whole, c, key) : -EBADMSG;
+	json_decref(whole);
+	return rc;
+}
+
 json_t *measure_encode(const struct measure *m)
 {
 	json_t *json = m ? fields_encode(measure_fields, COUNT(measure_fields), m) : json_null();
@@ -191,6 +217,7 @@ json_t *measure_encode(const struct measure *m)
 			    fields_encode(count_fields, COUNT(count_fields), m));
 	json_object_set_new(json, "window", window_encode(m));
 	json_object_set_new(json, "cpu", cpu_encode(&m->cpu));
+	json_object_set_new(json, "counters", encode_counters(&m->counters));
 	json_object_set_new(json, "lat_ns", !m->latency.m.n ? json_null() :
 			    distribution_encode(&m->latency, m->divisor));
 	json_object_set_new(json, "intervals", m->series.n ? series_encode(&m->series) :
@@ -252,6 +279,8 @@ int measure_decode(const json_t *json, struct measure **m, const char **key)
 		rc = decode_parts(json, into, key);
 	if (!rc)
 		rc = measure_check(into, key);
+	if (!rc)
+		rc = decode_counters(json_object_get(json, "counters"), &into->counters, key);
 	if (!rc)
 		rc = decode_latency(json_object_get(json, "lat_ns"), into, key);
 	return rc ? rc : decode_series(json_object_get(json, "intervals"), into, key);

@@ -23,12 +23,15 @@ static int print_records(FILE *out, const struct format *f, const struct documen
 			 const char *name)
 {
 	struct record *record = malloc(sizeof(*record));
-	int rc = record ? 0 : fail(FAIL_SETUP, ENOMEM, "out of memory for a row");
+	struct requirements required;
+	int rc = record ? document_required(d, &required) :
+			  fail(FAIL_SETUP, ENOMEM, "out of memory for a row");
 
 	if (!rc && f->start)
 		f->start(out);
 	for (size_t i = 0; !rc && i < document_rows(d); i++) {
 		rc = document_take(d, i, record, name);
+		record->result.required = &required;
 		if (!rc)
 			print_record(out, f, &record->result);
 	}

@@ -10,6 +10,7 @@
 #include "config.h"
 #include "report/bars.h"
 #include "report/columns.h"
+#include "report/text_doubt.h"
 
 #define LABEL 13
 #define CELL 42 /* a side's column of the header */
@@ -339,16 +340,6 @@ static void print_bw(FILE *out, const struct result *r)
 		print_sum(out, r);
 }
 
-/* What the numbers may hide. */
-static void print_warnings(FILE *out, const struct result *r)
-{
-	char text[RESULT_WARNING];
-
-	for (unsigned int i = 0; result_warning(r, i, text); i++)
-		if (text[0])
-			fprintf(out, "warning: %s\n", text);
-}
-
 static void print_missed(FILE *out, const struct result *r)
 {
 	for (int side = 0; side < SIDES; side++)
@@ -380,10 +371,12 @@ void text_result(FILE *out, const struct result *r, bool utf8)
 	fputc('\n', out);
 	if (r->interrupted)
 		fputs("interrupted: the window was closed early\n", out);
-	print_warnings(out, r);
+	text_warnings(out, r);
+	text_requirements(out, r);
 	print_missed(out, r);
 	print_count(out, "client", r->side[SIDE_CLIENT].measure);
 	print_count(out, "server", r->side[SIDE_SERVER].measure);
+	text_counters(out, r);
 	print_cpu(out, r);
 	print_clock(out, r);
 }

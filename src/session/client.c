@@ -108,13 +108,18 @@ static void fill_result(struct client *c, const struct row *r)
 {
 	const struct session *s = &c->session;
 
+	const struct caps *ours = &s->device.facts.caps, *theirs = &s->peer_device.caps;
+
 	c->result.point = r->point;
 	c->result.samples = NULL;
+	c->result.required = c->reporter->required;
 	c->result.side[SIDE_CLIENT] = (struct side){
 		.host = s->host, .device = s->device.facts, .inline_size = r->queues.inline_size,
+		.outstanding = plan_outstanding(&r->point, ours, theirs),
 	};
 	c->result.side[SIDE_SERVER] = (struct side){
 		.host = s->peer_host, .device = s->peer_device, .inline_size = c->server_inline,
+		.outstanding = plan_outstanding(&r->point, theirs, ours),
 	};
 }
 

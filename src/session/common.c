@@ -83,6 +83,7 @@ int session_send_facts(struct session *s)
 		.host = s->host, .device = s->device.facts, .asked_gid_index = -1,
 	};
 
+	counters_open(&s->counters, s->device.facts.name, s->device.facts.port);
 	if (s->client) {
 		snprintf(m.asked_device, sizeof(m.asked_device), "%s",
 			 opt->peer_device.given ? opt->peer_device.text : "");

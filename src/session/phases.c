@@ -10,14 +10,13 @@
 #include "base/fail.h"
 #include "cli/units.h"
 #include "control/messages.h"
-#include "host/cpu.h"
 #include "session/dialog.h"
+#include "session/usage.h"
 #include "verbs/diagnose.h"
 
 #define BEAT_NS 1000000000ULL
 #define BEATS_MISSED 5
 #define BEATS_A_STALL 4 /* beats are what shows a peer progress: several fit into its patience */
-#define CPU_LEAST_NS 50000000 /* /proc/stat counts in hundredths of a second */
 
 struct phases {
 	struct row *r;
@@ -29,7 +28,7 @@ struct phases {
 	uint64_t next_beat, last_heard, last_progress, interrupted_at;
 	struct message_beat peer; /* its last beat */
 	uint64_t progress;        /* a number that grows when anything moves at either end */
-	struct cpu_sample cpu_open;
+	struct usage usage; /* from the window's opening */
 };
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -68,25 +67,10 @@ static int say(struct phases *p, const char *type)
 	return dialog_send(p->s, message_simple(type));
 }
 
-static void cpu_use(struct cpu_use *use, const struct cpu_sample *from)
-{
-	struct cpu_sample now;
-	double wall;
-
-	cpu_sample(&now);
-	wall = (double)(now.wall_ns - from->wall_ns);
-	use->valid = now.wall_ns - from->wall_ns >= CPU_LEAST_NS && now.host_ns;
-	if (!use->valid)
-		return;
-	use->process_cores = (double)(now.process_ns - from->process_ns) / wall;
-	use->host_cores = (double)(now.host_ns - from->host_ns) / wall;
-	use->host_softirq_cores = (double)(now.softirq_ns - from->softirq_ns) / wall;
-}
-
 static void begin_open(struct phases *p)
 {
 	p->open = true;
-	cpu_sample(&p->cpu_open);
+	usage_begin(&p->usage, &p->s->counters);
 	atomic_store_explicit(&p->r->control.open, true, memory_order_release);
 }
 
@@ -96,7 +80,7 @@ static void begin_drain(struct phases *p)
 	p->draining = true;
 	/* A window that is cut short closes with the drain, which the peer knows of already. */
 	if (p->open && !p->closed_told)
-		cpu_use(&p->r->measure->cpu, &p->cpu_open);
+		usage_end(&p->usage, &p->s->counters, p->r->measure);
 	p->closed_told = true;
 	if (p->r->lane && p->r->lane->leads)
 		atomic_store(&p->r->control.stop, LANE_DRAIN);
@@ -151,7 +135,7 @@ static int tell_own_edges(struct phases *p)
 	}
 	if (!rc && !p->closed_told && p->open && lane_is_closed(p)) {
 		if (p->r->lane)
-			cpu_use(&p->r->measure->cpu, &p->cpu_open);
+			usage_end(&p->usage, &p->s->counters, p->r->measure);
 		p->closed_told = p->r->lane != NULL;
 		rc = p->closed_told ? say(p, "CLOSED") : 0;
 	}
@@ -552,6 +536,7 @@ int phases_run(struct row *r, struct phases_end *end)
 	rc = run(&p);
 	s->watch->lane_fd = -1;
 	s->watch->async_fd = -1;
+	usage_free(&p.usage);
 	if (!rc) {
 		row_join(r);
 		rc = row_told_lane(r);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "host/numa.h"
 #include "plan/plan.h"
 #include "session/load.h"
 #include "verbs/diagnose.h"
@@ -113,6 +114,7 @@ int row_prepare(struct row *r, struct session *s, const struct point *p, bool in
 	if (!r->measure || r->event_fd < 0)
 		return fail(FAIL_SETUP, errno, "preparing a row: %s", strerror(errno));
 	histogram_reset(&r->measure->latency);
+	r->measure->thread_node = -1;
 	atomic_store(&r->control.expected, LANE_UNKNOWN);
 	rc = make_buffers(r);
 	if (!rc)
@@ -174,6 +176,7 @@ static void *data_thread(void *arg)
 
 	lane_begin(r->lane);
 	r->loop(r->lane);
+	r->measure->thread_node = numa_this_node();
 	return NULL;
 }
 

@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "control/frame.h"
 #include "engine/clock.h"
+#include "host/counters.h"
 #include "host/facts.h"
 #include "report/result.h"
 #include "session/watch.h"
@@ -29,6 +30,7 @@ struct session {
 	uint64_t stall_ns;   /* the longest wait for the other side */
 	struct device device;
 	struct clock clock;
+	struct counters_port counters; /* of the device here */
 	struct host_facts host, peer_host;
 	struct device_facts peer_device;
 };

@@ -25,6 +25,23 @@ struct cpu_use {
 	bool valid;                /* false: could not be read, the numbers mean nothing */
 };
 
+#define COUNTER_MOVES 96
+#define COUNTER_MOVE_NAME 40
+
+/* A counter of the port that changed between the window's edges. */
+struct counter_move {
+	char name[COUNTER_MOVE_NAME]; /* the kernel's */
+	uint64_t before, after;       /* less after than before: somebody reset it */
+};
+
+/* All that changed, in the order of their names. */
+struct counter_moves {
+	bool valid;      /* false: not known, the rest means nothing */
+	uint32_t more;   /* changed too, but found no room here */
+	uint32_t count;
+	struct counter_move move[COUNTER_MOVES];
+};
+
 /*
  * What one side measured in one row: filled by session/ from the lanes, sent to the other side,
  * read by report/. Plain data without pointers: it may be copied, and nothing has to be freed.
@@ -49,6 +66,8 @@ struct measure {
 	unsigned divisor;         /* what a sample is divided by to be shown: 2 for a round trip */
 	struct series series;     /* messages over ns, within the window */
 	struct cpu_use cpu;
+	struct counter_moves counters;
+	int32_t thread_node; /* NUMA node that the data thread ran on at its end; -1: not known */
 	uint64_t data_errors; /* slots whose content was not what was sent */
 	char data_fault[96];  /* where the first one is */
 

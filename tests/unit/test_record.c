@@ -56,6 +56,13 @@ static void fill_both(struct fixture *f)
 	f->result.clock_offset_ns = -123456789;
 	f->result.clock_drift_ppm = 0.1;
 	f->result.side[SIDE_SERVER].inline_size = 220;
+	f->result.side[SIDE_SERVER].outstanding = 16;
+	f->client.thread_node = -1;
+	f->server.thread_node = 1;
+	f->server.counters = (struct counter_moves){
+		.valid = true, .more = 3, .count = 2,
+		.move = { { "out_of_sequence", 5, UINT64_MAX }, { "port_rcv_data", 7, 0 } },
+	};
 }
 
 /* A write's target moves nothing, and takes no CPU time that is known. */
@@ -143,6 +150,16 @@ static void same_measure(const struct measure *a, const struct measure *b)
 	assert_true(a->started_ns == b->started_ns && a->missed == b->missed);
 	assert_true(a->data_errors == b->data_errors && a->qp_most == b->qp_most);
 	assert_string_equal(a->data_fault, b->data_fault);
+	assert_int_equal(a->thread_node, b->thread_node);
+	assert_int_equal(a->counters.valid, b->counters.valid);
+	assert_int_equal(a->counters.more, b->counters.more);
+	assert_int_equal(a->counters.count, b->counters.count);
+	for (uint32_t i = 0; i < a->counters.count; i++) {
+		const struct counter_move *x = &a->counters.move[i], *y = &b->counters.move[i];
+
+		assert_string_equal(x->name, y->name);
+		assert_true(x->before == y->before && x->after == y->after);
+	}
 	assert_string_equal(a->clock, b->clock);
 	assert_int_equal(a->divisor, b->divisor);
 }
@@ -166,6 +183,7 @@ static void round_trip(void **state)
 		for (int side = 0; side < SIDES; side++) {
 			same_measure(a->side[side].measure, b->side[side].measure);
 			assert_int_equal(a->side[side].inline_size, b->side[side].inline_size);
+			assert_int_equal(a->side[side].outstanding, b->side[side].outstanding);
 		}
 		assert_true(a->clock_offset_ns == b->clock_offset_ns);
 		assert_true(a->clock_drift_ppm == b->clock_drift_ppm);
@@ -174,6 +192,10 @@ static void round_trip(void **state)
 		assert_int_equal(a->row, b->row);
 		assert_int_equal(record_status(a), record_status(b));
 		assert_string_equal(a->failed ? a->failed : "", b->failed ? b->failed : "");
+		for (int side = 0; side < SIDES; side++) { /* a document has them once */
+			record->result.side[side].host = a->side[side].host;
+			record->result.side[side].device = a->side[side].device;
+		}
 		again = record_encode(b);
 		assert_true(json_equal(json, again));
 		json_decref(again);

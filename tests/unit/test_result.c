@@ -218,6 +218,32 @@ static void series_limits(void **state)
 	json_decref(json);
 }
 
+/* More of them than find room are counted, each of them still has to be one. */
+static void more_counters_than_room(void **state)
+{
+	json_t *json = wire(message_result(measured)), *one, *list;
+	const char *key;
+
+	(void)state;
+	list = json_object_get(json_object_get(json, "counters"), "moved");
+	assert_int_equal(json_array_size(list), 2);
+	one = json_array_get(list, 0);
+	assert_string_equal(json_string_value(json_object_get(one, "after")),
+			    "0xffffffffffffffff");
+	while (json_array_size(list) < COUNTER_MOVES + 5)
+		json_array_append(list, one);
+	assert_int_equal(message_get_result(json, got, &key), 0);
+	assert_int_equal(got->counters.count, COUNTER_MOVES);
+	assert_int_equal(got->counters.more, 3 + 5);
+	assert_string_equal(got->counters.move[COUNTER_MOVES - 1].name, "rcvd_seq_err");
+	json_array_append_new(list, json_pack("{s:s,s:i}", "name", "x", "before", 1));
+	check_refused(json, "after", "a counter without its end");
+	json_array_append_new(list, json_integer(1));
+	json_array_remove(list, json_array_size(list) - 2);
+	check_refused(json, "name", "a counter that is none");
+	json_decref(json);
+}
+
 /* The largest that can be: every bucket in use, all numbers as strings, a full series. */
 static void largest_result_fits_a_frame(void **state)
 {
@@ -243,6 +269,13 @@ static void largest_result_fits_a_frame(void **state)
 	for (uint32_t i = 0; i < SERIES_MAX; i++)
 		m->series.point[i] = (struct series_point){ UINT64_MAX - SERIES_MAX + i,
 							    UINT64_MAX - SERIES_MAX + i };
+	m->counters.count = COUNTER_MOVES;
+	for (uint32_t i = 0; i < COUNTER_MOVES; i++) {
+		struct counter_move *c = &m->counters.move[i];
+
+		memset(c->name, '"', sizeof(c->name) - 1);
+		c->before = c->after = UINT64_MAX;
+	}
 	memset(got, 0, sizeof(*got));
 	memset(m->data_fault, '"', sizeof(m->data_fault) - 1);
 	json = wire(message_result(m)); /* checks the size */
@@ -262,6 +295,7 @@ int main(void)
 		cmocka_unit_test(window_must_not_be_negative),
 		cmocka_unit_test(series_merge_is_unsigned),
 		cmocka_unit_test(series_limits),
+		cmocka_unit_test(more_counters_than_room),
 		cmocka_unit_test(largest_result_fits_a_frame),
 	};
 

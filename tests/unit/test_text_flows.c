@@ -297,6 +297,90 @@ static void later_rows(void **state)
 	free(text);
 }
 
+static void move(struct measure *m, const char *name, uint64_t before, uint64_t after)
+{
+	struct counter_move *c = &m->counters.move[m->counters.count++];
+
+	TEXT(c->name, name);
+	c->before = before;
+	c->after = after;
+	m->counters.valid = true;
+}
+
+/* A line for each side that knows them; long ones go on in the next, between counters only. */
+static void counters(void **state)
+{
+	struct fixture *f = *state;
+	char *text;
+
+	plan(f, "--op write --test bw -s 64");
+	fill_measure(&f->client, 1000, SECOND);
+	text = result_text(f, false);
+	expect_no(text, "counters");
+	free(text);
+	move(&f->client, "rcvd_pkts", 10, 1244);
+	move(&f->client, "sent_pkts", 7, 3);
+	f->client.counters.more = 2;
+	f->server.counters.valid = true;
+	text = result_text(f, false);
+	expect(text, "\ncounters client: rcvd_pkts +1,234, sent_pkts 7 -> 3 (reset), and 2 more\n"
+	       "counters server: none moved\n");
+	free(text);
+	f->client.counters.more = 0;
+	for (int i = 0; i < 3; i++)
+		move(&f->server, "a_counter_of_thirty_nine_characters____", 0, 1);
+	text = result_text(f, false);
+	expect(text, "sent_pkts 7 -> 3 (reset)\n");
+	expect(text, "\ncounters server: a_counter_of_thirty_nine_characters____ +1,\n"
+	       "  a_counter_of_thirty_nine_characters____ +1, "
+	       "a_counter_of_thirty_nine_characters____ +1\n");
+	check_columns(text);
+	free(text);
+}
+
+/* 16 and 44 columns, and a name of 36 with 4 more: that is the 100th. */
+static void counters_up_to_the_edge(void **state)
+{
+	struct fixture *f = *state;
+	char *text;
+
+	plan(f, "--op write --test bw -s 64");
+	fill_measure(&f->client, 1000, SECOND);
+	move(&f->client, "a_counter_of_thirty_nine_characters____", 0, 1);
+	move(&f->client, "a_counter_of_thirty_six_characters__", 0, 1);
+	text = result_text(f, false);
+	expect(text, "\ncounters client: a_counter_of_thirty_nine_characters____ +1, "
+	       "a_counter_of_thirty_six_characters__ +1\n");
+	check_columns(text);
+	free(text);
+	move(&f->server, "a_counter_of_thirty_nine_characters____", 0, 1);
+	move(&f->server, "a_counter_of_thirty_seven_characters_", 0, 1);
+	text = result_text(f, false);
+	expect(text, "\ncounters server: a_counter_of_thirty_nine_characters____ +1,\n"
+	       "  a_counter_of_thirty_seven_characters_ +1\n");
+	free(text);
+}
+
+/* What was seen and what to try, in lines of at most 100 columns. */
+static void warnings(void **state)
+{
+	struct fixture *f = *state;
+	char *text;
+
+	plan(f, "--op write --test bw -s 64");
+	fill_measure(&f->client, 99, SECOND);
+	TEXT(f->result.side[0].host.governor, "powersave");
+	TEXT(f->result.side[1].host.governor, "schedutil");
+	text = result_text(f, false);
+	expect(text, "\nwarning: the CPU frequency governor of the client is powersave; the CPU "
+	       "frequency governor of the\n  server is schedutil; set it with cpupower "
+	       "frequency-set -g performance\n"
+	       "warning: 99 messages in the window are too few for a verdict; raise --iters or "
+	       "--duration\n");
+	check_columns(text);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,6 +393,9 @@ int main(void)
 		TEST(several_queue_pairs),
 		TEST(missed_operations),
 		TEST(later_rows),
+		TEST(counters),
+		TEST(counters_up_to_the_edge),
+		TEST(warnings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,6 +69,12 @@ static inline void measure_sample(struct measure *m)
 	series_add(&m->series, 200000005, (1ULL << 53) + 1);
 	series_close(&m->series, 300000005, (1ULL << 53) + 2001);
 	m->cpu = (struct cpu_use){ 0.1, 1.0 / 3, 1e-9, true };
+	m->counters = (struct counter_moves){ .valid = true, .more = 3, .count = 2 };
+	TEXT(m->counters.move[0].name, "rcvd_seq_err");
+	m->counters.move[0].after = UINT64_MAX;
+	TEXT(m->counters.move[1].name, "RNR sent");
+	m->counters.move[1].before = 7;
+	m->thread_node = -1;
 	m->data_errors = 1ULL << 60;
 	TEXT(m->data_fault, "slot 3, byte 17");
 	TEXT(m->clock, "tsc");
