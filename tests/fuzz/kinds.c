@@ -12,6 +12,7 @@
 #include "fuzz.h"
 #include "plan/plan.h"
 #include "report/devices.h"
+#include "report/doubt.h"
 #include "report/result.h"
 #include "samples.h"
 
@@ -312,6 +313,23 @@ static void check_rate(double rate)
 	MUST(isnan(rate) || (isfinite(rate) && rate >= 0), "rate %g", rate);
 }
 
+static void check_counters(const struct counter_moves *c)
+{
+	MUST(c->count <= COUNTER_MOVES, "%u counters", c->count);
+	for (uint32_t i = 0; i < c->count; i++)
+		MUST_END(c->move[i].name);
+}
+
+/* Whatever there is to doubt of it can be said. */
+static void check_doubts(const struct result *r)
+{
+	static struct warnings w;
+
+	doubt_collect(r, &w);
+	for (size_t i = 0; i < w.count; i++)
+		MUST_END(w.list[i].seen);
+}
+
 /* Every number of a report can be made of it, whatever the other side's clock was said to be. */
 static void check_result(const void *at)
 {
@@ -325,6 +343,7 @@ static void check_result(const void *at)
 	MUST(m->divisor, "divisor 0");
 	MUST(!m->closed || m->window.t1 >= m->window.t0, "a window of less than nothing");
 	check_latency(&m->latency);
+	check_counters(&m->counters);
 	MUST(rc == 0 || rc == -ENODATA, "series: %d", rc);
 	if (!rc)
 		MUST(rates.min >= 0 && rates.min <= rates.median && rates.median <= rates.max &&
@@ -337,6 +356,9 @@ static void check_result(const void *at)
 		r.point.test.value = TEST_BW;
 		r.side[SIDE_CLIENT].measure = r.side[SIDE_SERVER].measure = m;
 		check_rate(result_sum_rate(&r));
+		check_doubts(&r);
+		r.point.test.value = TEST_LAT;
+		check_doubts(&r);
 	}
 }
 

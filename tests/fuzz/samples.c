@@ -34,6 +34,8 @@ bool sample_facts(void *at, unsigned int number)
 	TEXT(m->host.kernel, "6.1.0-18-amd64");
 	TEXT(m->host.cpu, number ? "" : "CPU \"X\" @ 2.4GHz \xc2\xae");
 	m->host.cpus = 256;
+	TEXT(m->host.governor, number ? "" : "powersave");
+	TEXT(m->host.virtual_machine, number ? "KVM" : "");
 	TEXT(d->name, "rxe0");
 	TEXT(d->netdev, number ? "" : "v0");
 	TEXT(d->gid, number ? "" : "::ffff:10.77.0.1");
@@ -43,6 +45,11 @@ bool sample_facts(void *at, unsigned int number)
 	d->gid_kind = number ? GID_NONE : GID_ROCE_V2;
 	d->lid = number;
 	d->numa_node = -(int)number;
+	d->software_device = number;
+	d->pcie_speed = d->pcie_max_speed = number ? 0 : 16;
+	d->pcie_width = number ? 0 : 8;
+	d->pcie_max_width = number ? 0 : 16;
+	d->link_gbit_per_s = number ? 2.5 : 400;
 	d->caps = (struct caps){
 		.max_msg_sz = 1ULL << 31, .max_mr_size = UINT64_MAX, .max_qp = 65536,
 		.max_qp_wr = 16384, .max_sge = 30, .max_cqe = 32767, .max_rd_init = 16,
@@ -205,6 +212,15 @@ bool sample_result(void *at, unsigned int number)
 	series_close(&m->series, 300000005, 4000);
 	m->window = (struct window){ 5, 300000005, 3900 };
 	m->cpu = (struct cpu_use){ 0.1, 1.0 / 3, 1e-9, true };
+	m->thread_node = (int32_t)number - 1;
+	m->counters.valid = true;
+	m->counters.more = number - 1;
+	m->counters.count = number;
+	for (unsigned int i = 0; i < number; i++) {
+		TEXT(m->counters.move[i].name, i ? "RNR sent" : "rcvd_seq_err");
+		m->counters.move[i].before = i ? HUGE_NUMBER : 0;
+		m->counters.move[i].after = number;
+	}
 	m->data_errors = number == 2 ? HUGE_NUMBER : 0;
 	TEXT(m->data_fault, number == 2 ? "slot 3, byte 17" : "");
 	return number < 3;
