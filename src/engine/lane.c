@@ -65,6 +65,17 @@ static void compare_qps(const struct lane *l, struct measure *m)
 	}
 }
 
+/* Intervals end on a grid from the window's opening; the window's own end comes first. */
+static void next_interval(struct lane *l, uint64_t now)
+{
+	uint64_t step = l->interval * series_stride(&l->measure->series);
+	uint64_t end = l->opened + l->window;
+
+	l->next_edge = l->opened + ((now - l->opened) / step + 1) * step;
+	if (!l->counts && end > now && end < l->next_edge)
+		l->next_edge = end;
+}
+
 static void open_window(struct lane *l, uint64_t now)
 {
 	struct measure *m = l->measure;
@@ -74,7 +85,6 @@ static void open_window(struct lane *l, uint64_t now)
 	l->last_ticks = now;
 	l->last_count = l->count;
 	l->histogram = &m->latency;
-	l->next_edge = now + l->interval;
 	l->next_count = l->counts ? l->warmup + l->window : UINT64_MAX;
 	m->opened = true;
 	m->warmup = l->count;
@@ -82,6 +92,7 @@ static void open_window(struct lane *l, uint64_t now)
 	for (uint32_t i = 0; i < l->qps; i++)
 		l->qp[i].at_open = messages_of(l, &l->qp[i]);
 	series_start(&m->series, m->window.t0, l->count);
+	next_interval(l, now);
 }
 
 static void close_window(struct lane *l, uint64_t now, uint64_t count)
@@ -125,17 +136,6 @@ static bool over(const struct lane *l, uint64_t now)
 		return false;
 	return l->count - l->measure->warmup >= WINDOW_COMPLETIONS ||
 	       length / WINDOW_STRETCH >= l->window;
-}
-
-/* Intervals end on a grid from the window's opening; the window's own end comes first. */
-static void next_interval(struct lane *l, uint64_t now)
-{
-	uint64_t step = l->interval * series_stride(&l->measure->series);
-	uint64_t end = l->opened + l->window;
-
-	l->next_edge = l->opened + ((now - l->opened) / step + 1) * step;
-	if (!l->counts && end > now && end < l->next_edge)
-		l->next_edge = end;
 }
 
 static void warming(struct lane *l, uint64_t now)

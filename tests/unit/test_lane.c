@@ -223,6 +223,21 @@ static void closes_by_time(void **state)
 	assert_int_equal(f->measure.series.point[3].count, 260);
 }
 
+/* A window that ends before the first interval does has that end, not the interval's. */
+static void shorter_than_an_interval(void **state)
+{
+	struct fixture *f = *state;
+	struct lane *l = &f->lane;
+
+	l->window = 30 * MS;
+	open_at_500(f);
+	assert_true(l->next_edge == l->started + 530 * MS);
+	edge(f, 530 * MS, 210);
+	assert_int_equal(l->state, STATE_OVER);
+	assert_true(f->measure.window.t1 == 530 * MS);
+	assert_int_equal(f->measure.window.count, 200);
+}
+
 /* 100 completions in the window are enough, 99 are not; warm-up ones do not count. */
 static void few_completions_extend(void **state)
 {
@@ -522,7 +537,7 @@ int main(void)
 		TEST(window_of_each_receiver),
 		TEST(opens_when_told),
 		TEST(told_early),
-		TEST(closes_by_time),
+		TEST(closes_by_time), TEST(shorter_than_an_interval),
 		TEST(few_completions_extend),
 		TEST(extension_ends_at_ten_times),
 		TEST(counts_messages),
