@@ -6,6 +6,8 @@
 #include <stdio.h>
 
 static struct failure last;
+static enum fail_class aside; /* the worst that fail_set_aside() has seen */
+static bool held;
 
 /* A control character of U+0080 to U+009F, as UTF-8 spells it. */
 static bool is_c1(const unsigned char *at)
@@ -37,7 +39,8 @@ int fail(enum fail_class class, int errnum, const char *fmt, ...)
 	va_end(ap);
 	make_harmless(last.text);
 	last.class = class;
-	fprintf(stderr, "rdmeter: %s\n", last.text);
+	if (!held)
+		fprintf(stderr, "rdmeter: %s\n", last.text);
 	return -errnum;
 }
 
@@ -46,8 +49,34 @@ const struct failure *fail_last(void)
 	return &last;
 }
 
+/* In the order of the exit codes, 2 before 3 before 4, smaller is worse. */
+static enum fail_class worse(enum fail_class a, enum fail_class b)
+{
+	if (a == FAIL_NONE || b == FAIL_NONE)
+		return a == FAIL_NONE ? b : a;
+	return a < b ? a : b;
+}
+
+void fail_hold(bool hold)
+{
+	held = hold;
+}
+
+void fail_set_aside(void)
+{
+	aside = worse(aside, last.class);
+	last.class = FAIL_NONE;
+	last.text[0] = '\0';
+}
+
+enum fail_class fail_worst(void)
+{
+	return worse(aside, last.class);
+}
+
 void fail_clear(void)
 {
+	aside = FAIL_NONE;
 	last.class = FAIL_NONE;
 	last.text[0] = '\0';
 }

@@ -40,7 +40,18 @@ void make_harmless(char *text);
 
 /* The failure told since the last fail_clear(); class FAIL_NONE when there is none. */
 const struct failure *fail_last(void);
+
+/* Forgets it, and those set aside. */
 void fail_clear(void);
+
+/* While held, failures are kept but not printed: they stand in a table instead. */
+void fail_hold(bool hold);
+
+/* The failure ends a row, not the run: its class counts for the exit code, another may be told. */
+void fail_set_aside(void);
+
+/* What the exit code is: the worst class of those set aside and the last; FAIL_NONE for none. */
+enum fail_class fail_worst(void);
 
 /* "rdmeter: TEXT" on stderr: something the user should know that stops nothing. */
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
