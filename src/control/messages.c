@@ -131,6 +131,19 @@ static const struct field point_fields[] = {
 	FIELD(struct message_point, takes, BOOL),
 };
 
+/* A key that came with a later minor of the protocol: absent is false. */
+static json_t *set_mark(json_t *json, const char *key, bool value)
+{
+	if (value)
+		json_object_set_new(json, key, json_true());
+	return json;
+}
+
+static bool get_mark(const json_t *json, const char *key)
+{
+	return json_is_true(json_object_get(json, key));
+}
+
 /* The settings are the PUSH rows of the option table; the operation goes by its name. */
 json_t *message_point(const struct message_point *m)
 {
@@ -143,7 +156,7 @@ json_t *message_point(const struct message_point *m)
 			json_object_set_new(json, option_rows[i].name, fields_u64(s->value));
 	}
 	json_object_set_new(json, "op", json_string(point_op(&m->point)->name));
-	return json;
+	return set_mark(json, "keep", m->keep);
 }
 
 static int get_setting(const json_t *json, const struct option_row *row, struct setting *s)
@@ -199,6 +212,7 @@ int message_get_point(const json_t *json, struct message_point *m, const char **
 		if (s)
 			rc = get_setting(json, &option_rows[i], s);
 	}
+	m->keep = get_mark(json, "keep");
 	return rc ? rc : refuse_zeros(&m->point, key);
 }
 
@@ -222,11 +236,12 @@ static const struct field accept_fields[] = {
 
 json_t *message_accept(const struct message_accept *m)
 {
-	return encode("ACCEPT", accept_fields, COUNT(accept_fields), m);
+	return set_mark(encode("ACCEPT", accept_fields, COUNT(accept_fields), m), "kept", m->kept);
 }
 
 int message_get_accept(const json_t *json, struct message_accept *m, const char **key)
 {
+	m->kept = get_mark(json, "kept");
 	return fields_decode(accept_fields, COUNT(accept_fields), json, m, key);
 }
 

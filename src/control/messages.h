@@ -47,12 +47,14 @@ struct message_point {
 	bool plan_only; /* nothing is to be run: the answer is what was asked for */
 	/* The part of the side that gets this: it sends or begins, it is sent to; or both. */
 	bool sends, takes;
+	bool keep; /* the last row's queue pairs may be gone on with; absent is no */
 	struct point point;
 };
 
 struct message_accept {
 	uint32_t inline_size; /* what the server's queue pairs can send inline */
 	uint64_t stall_ns;    /* the stall timeout that both sides use: at most what was asked */
+	bool kept; /* they are the last row's; absent is no */
 };
 
 struct message_endpoints {

@@ -22,6 +22,7 @@ struct client {
 	struct result result;
 	const struct reporter *reporter;
 	uint32_t server_inline;
+	bool kept; /* the server goes on with the queue pairs of the row before */
 	bool peer_interrupted;
 };
 
@@ -140,6 +141,7 @@ static int take_accept(struct client *c, struct row *r, const json_t *json)
 	if (rc)
 		return dialog_told_bad(s, json, key);
 	c->server_inline = accept.inline_size;
+	c->kept = accept.kept;
 	if (accept.stall_ns == stall->value)
 		return 0;
 	note("--stall-timeout %s -> %s (the server's --stall-timeout)",
@@ -153,7 +155,9 @@ static int take_accept(struct client *c, struct row *r, const json_t *json)
 static int ask_point(struct client *c, struct row *r)
 {
 	struct session *s = &c->session;
-	struct message_point m = { .plan_only = s->opt->plan.given, .point = r->point };
+	struct message_point m = {
+		.plan_only = s->opt->plan.given, .keep = r->reused, .point = r->point,
+	};
 	uint64_t direction = r->point.direction.value;
 	json_t *json;
 	int rc;
@@ -167,7 +171,7 @@ static int ask_point(struct client *c, struct row *r)
 		return rc;
 	rc = take_accept(c, r, json);
 	json_decref(json);
-	return rc;
+	return rc || !r->reused || c->kept ? rc : row_renew(r);
 }
 
 /*
@@ -228,6 +232,7 @@ static int measure_row(struct client *c, struct row *r, struct phases_end *end,
 	/* A side that is only reached has no window of its own. */
 	if (!rc || r->measure->opened)
 		c->reporter->row(c->reporter->out, result);
+	r->clean = !rc;
 	if (!rc && end->peer_interrupted && !end->interrupted)
 		rc = fail(FAIL_RUN, EINTR, "the server %s was interrupted; the result is partial",
 			  c->session.peer);
@@ -245,7 +250,9 @@ static int run_row(struct client *c, const struct point *p)
 	if (!r || !theirs)
 		rc = fail(FAIL_SETUP, ENOMEM, "out of memory for a row");
 	else
-		rc = row_prepare(r, &c->session, p, opt->inline_size.given);
+		rc = row_prepare(r, &c->session, p, (struct row_wish){
+				 .inline_exact = opt->inline_size.given,
+				 .keep = !opt->plan.given });
 	if (!rc)
 		rc = ask_point(c, r);
 	if (!rc)

@@ -47,8 +47,10 @@ void session_close(struct session *s)
 	dialog_give_up(s);
 	s->watch->channel = NULL;
 	channel_close(&s->channel);
-	if (!s->stuck)
-		device_close(&s->device);
+	if (s->stuck)
+		return;
+	keep_free(&s->kept);
+	device_close(&s->device);
 }
 
 void session_set_stall(struct session *s, uint64_t stall_ns)

@@ -51,7 +51,7 @@ static int make_local(struct row *r)
 		shape.stride = shape.size;
 		shape.slots = (uint32_t)(r->point.depth.value * r->point.qps.value);
 	}
-	return buffer_alloc(&r->local, r->session->device.pd, &shape);
+	return keep_take_buffer(&r->session->kept.local, &r->local, r->session->device.pd, &shape);
 }
 
 static int make_target(struct row *r)
@@ -66,7 +66,8 @@ static int make_target(struct row *r)
 	shape.access = access[row_op(r)->flow];
 	if (row_op(r)->flow == FLOW_COUNTER && r->point.atomic_target.value == ATOMIC_SHARED)
 		shape.slots = 1;
-	return buffer_alloc(&r->target, r->session->device.pd, &shape);
+	return keep_take_buffer(&r->session->kept.target, &r->target, r->session->device.pd,
+				&shape);
 }
 
 /* Each side of a ping-pong both posts and is reached. */
@@ -96,13 +97,48 @@ static void fill_buffers(struct row *r)
 		buffer_reset(into);
 }
 
-int row_prepare(struct row *r, struct session *s, const struct point *p, bool inline_exact)
+/* From nothing to INIT. */
+static int make_queues(struct row *r)
 {
-	struct queues_shape shape = {
+	struct device *d = &r->session->device;
+	int rc = queues_create(&r->queues, d, &r->shape);
+
+	return rc ? rc : connect_init(&r->queues, d);
+}
+
+int row_renew(struct row *r)
+{
+	int rc;
+
+	queues_destroy(&r->queues);
+	r->reused = false;
+	rc = make_queues(r);
+	if (!rc)
+		connect_describe(&r->queues, &r->session->device, &r->ours);
+	return rc;
+}
+
+/* What decides whether queue pairs made for one row are those that another would make. */
+static void describe_queues(struct row *r, bool inline_exact)
+{
+	const struct caps *ours = &r->session->device.facts.caps;
+	const struct caps *theirs = &r->session->peer_device.caps;
+	const struct point *p = &r->point;
+
+	r->shape = (struct queues_shape){
 		.count = (uint32_t)p->qps.value, .depth = (uint32_t)p->depth.value,
-		.rx_depth = point_op(p)->receives ? (uint32_t)p->rx_depth.value : 0,
+		.rx_depth = row_op(r)->receives ? (uint32_t)p->rx_depth.value : 0,
 		.inline_size = (uint32_t)p->inline_size.value, .inline_exact = inline_exact,
 	};
+	r->path = (struct connect_path){
+		.mtu = (uint32_t)p->mtu.value,
+		.begins = plan_outstanding(p, ours, theirs),
+		.accepts = plan_outstanding(p, theirs, ours),
+	};
+}
+
+int row_prepare(struct row *r, struct session *s, const struct point *p, struct row_wish wish)
+{
 	int rc;
 
 	*r = (struct row){ .session = s, .point = *p, .event_fd = -1 };
@@ -116,15 +152,16 @@ int row_prepare(struct row *r, struct session *s, const struct point *p, bool in
 	histogram_reset(&r->measure->latency);
 	r->measure->thread_node = -1;
 	atomic_store(&r->control.expected, LANE_UNKNOWN);
+	describe_queues(r, wish.inline_exact);
 	rc = make_buffers(r);
 	if (!rc)
-		rc = queues_create(&r->queues, &s->device, &shape);
+		r->reused = keep_take_queues(&s->kept, &r->queues, &r->shape, &r->path, wish.keep);
+	if (!rc && !r->reused)
+		rc = make_queues(r);
 	if (!rc)
-		rc = connect_init(&r->queues, &s->device);
+		rc = endpoints_alloc(&r->ours, r->shape.count);
 	if (!rc)
-		rc = endpoints_alloc(&r->ours, shape.count);
-	if (!rc)
-		rc = endpoints_alloc(&r->theirs, shape.count);
+		rc = endpoints_alloc(&r->theirs, r->shape.count);
 	if (rc)
 		return rc;
 	connect_describe(&r->queues, &s->device, &r->ours);
@@ -151,13 +188,6 @@ static int prime_receives(struct row *r)
 /* Everything that a message may meet is in place before the queue pairs can be reached. */
 int row_connect(struct row *r)
 {
-	const struct caps *ours = &r->session->device.facts.caps;
-	const struct caps *theirs = &r->session->peer_device.caps;
-	struct connect_path path = {
-		.mtu = (uint32_t)r->point.mtu.value,
-		.begins = plan_outstanding(&r->point, ours, theirs),
-		.accepts = plan_outstanding(&r->point, theirs, ours),
-	};
 	int rc;
 
 	fill_buffers(r);
@@ -165,8 +195,8 @@ int row_connect(struct row *r)
 	rc = load_build(r);
 	if (!rc && r->lane && r->target.mr && row_op(r)->receives)
 		rc = prime_receives(r);
-	if (!rc)
-		rc = connect_tcp(&r->queues, &r->session->device, &r->ours, &r->theirs, &path);
+	if (!rc && !r->reused)
+		rc = connect_tcp(&r->queues, &r->session->device, &r->ours, &r->theirs, &r->path);
 	return rc;
 }
 
@@ -329,11 +359,37 @@ int row_told_lane(const struct row *r)
 		    e->errnum == ENOMEM ? ", or report it: the queue should not be full" : "");
 }
 
+static bool all_completed(const struct row *r)
+{
+	for (uint32_t i = 0; r->lane && i < r->lane->qps; i++)
+		if (r->lane->qp[i].posted != r->lane->qp[i].completed)
+			return false;
+	return true;
+}
+
+static void keep_for_next(struct row *r)
+{
+	struct kept *k;
+
+	if (!r->clean || !all_completed(r))
+		return;
+	k = &r->session->kept;
+	keep_buffer(&k->local, &r->local);
+	keep_buffer(&k->target, &r->target);
+	if (row_op(r)->receives)
+		return;
+	k->queues = r->queues;
+	k->shape = r->shape;
+	k->path = r->path;
+	r->queues = (struct queues){ 0 };
+}
+
 void row_free(struct row *r)
 {
 	/* A thread that is stuck inside the provider still uses it; the process ends soon. */
 	if (!r || r->running)
 		return;
+	keep_for_next(r);
 	load_free(r);
 	queues_destroy(&r->queues);
 	buffer_free(&r->local);

@@ -22,6 +22,10 @@ struct row {
 	bool sends; /* this side posts the operation, or begins the ping-pong */
 	bool takes; /* the other side does, and this one is its target; both in either direction */
 	struct queues queues;
+	struct queues_shape shape; /* what they are made for */
+	struct connect_path path;
+	bool reused; /* they are the last row's, and connected */
+	bool clean;  /* the row ended well: what it leaves is fit for the next */
 	struct buffer local;  /* what this side's requests send from or bring home to */
 	struct buffer target; /* what the other side's requests or messages reach */
 	struct endpoints ours, theirs;
@@ -38,12 +42,21 @@ struct row {
 	struct samples *samples; /* NULL: none are kept */
 };
 
+/* How a row's queue pairs are come by. */
+struct row_wish {
+	bool inline_exact; /* the inline size was given, it is not a default */
+	bool keep;         /* those of the last row will do where they fit: r->reused tells */
+};
+
 /*
  * Makes what the point needs on this side, up to queue pairs in INIT. r is to be given to
- * row_free() whether this succeeds or not. inline_exact: the size was given, not a default. Which
- * part this side has follows from the point's direction and from who it is.
+ * row_free() whether this succeeds or not. Which part this side has follows from the point's
+ * direction and from who it is.
  */
-int row_prepare(struct row *r, struct session *s, const struct point *p, bool inline_exact);
+int row_prepare(struct row *r, struct session *s, const struct point *p, struct row_wish wish);
+
+/* The peer could not go on with the last row's queue pairs: makes new ones. 0 or -errno told. */
+int row_renew(struct row *r);
 
 /* Connects to the peer's endpoints (r->theirs), builds the lane, fills buffers and receives. */
 int row_connect(struct row *r);
@@ -69,7 +82,7 @@ int row_check_data(struct row *r, const struct message_sent *sent);
 /* Says what failed in the lane, if something did: 0, or -errno told as FAIL_RUN. */
 int row_told_lane(const struct row *r);
 
-/* Frees r too, unless its data thread still uses it. */
+/* What r->clean allows is kept for the next row. Frees r too, unless its data thread uses it. */
 void row_free(struct row *r);
 
 #endif

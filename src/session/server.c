@@ -140,6 +140,7 @@ static int measure_row(struct row *r)
 		rc = session_exchange_results(r, &end, client);
 	if (!rc)
 		log_row(r, client);
+	r->clean = !rc;
 	free(client);
 	free(end.peer.total);
 	return rc ? rc : end.interrupted ? -EINTR : 0;
@@ -176,10 +177,12 @@ static int serve_point(struct session *s, const json_t *json)
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return fail(FAIL_SETUP, ENOMEM, "out of memory for a row");
-	rc = row_prepare(r, s, &m.point, false);
+	rc = row_prepare(r, s, &m.point, (struct row_wish){ .keep = m.keep });
 	if (!rc) {
-		struct message_accept accept = { .inline_size = r->queues.inline_size,
-						 .stall_ns = s->stall_ns };
+		struct message_accept accept = {
+			.inline_size = r->queues.inline_size, .stall_ns = s->stall_ns,
+			.kept = r->reused,
+		};
 
 		rc = dialog_send(s, message_accept(&accept));
 	}

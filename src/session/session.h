@@ -13,6 +13,7 @@
 #include "host/counters.h"
 #include "host/facts.h"
 #include "report/result.h"
+#include "session/keep.h"
 #include "session/watch.h"
 #include "verbs/device.h"
 
@@ -29,6 +30,7 @@ struct session {
 	struct sockaddr_storage local; /* of the control connection */
 	uint64_t stall_ns;   /* the longest wait for the other side */
 	struct device device;
+	struct kept kept;
 	struct clock clock;
 	struct counters_port counters; /* of the device here */
 	struct host_facts host, peer_host;

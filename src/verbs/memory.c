@@ -38,6 +38,7 @@ int buffer_alloc(struct buffer *b, struct ibv_pd *pd, const struct buffer_shape 
 
 	*b = (struct buffer){
 		.stride = shape->stride, .size = shape->size, .slots = shape->slots,
+		.align = shape->align, .offset = shape->offset, .access = shape->access,
 		.mapping_size = length + shape->align + shape->offset,
 	};
 	if (b->mapping_size > facts_available_memory() / 2) {
@@ -68,6 +69,20 @@ int buffer_alloc(struct buffer *b, struct ibv_pd *pd, const struct buffer_shape 
 		return told_unregistered(length, error);
 	}
 	return 0;
+}
+
+bool buffer_reuse(struct buffer *b, const struct buffer_shape *shape)
+{
+	size_t length = shape->stride * shape->slots;
+
+	if (!b->mr || b->mr->length < length || b->align != shape->align ||
+	    b->offset != shape->offset || b->access != shape->access)
+		return false;
+	b->stride = shape->stride;
+	b->size = shape->size;
+	b->slots = shape->slots;
+	memset(b->base, 0, length);
+	return true;
 }
 
 void buffer_free(struct buffer *b)

@@ -19,6 +19,8 @@ struct buffer {
 	size_t stride;       /* bytes from slot to slot */
 	size_t size;         /* bytes of a message */
 	uint32_t slots;
+	size_t align, offset; /* where base lies */
+	int access;
 	void *mapping; /* what base lies in */
 	size_t mapping_size;
 };
@@ -36,6 +38,12 @@ struct buffer_shape {
  */
 int buffer_alloc(struct buffer *b, struct ibv_pd *pd, const struct buffer_shape *shape);
 void buffer_free(struct buffer *b);
+
+/*
+ * Gives b another shape, zeroed, where what is registered has the room, the place and the access
+ * for it; else leaves it alone and returns false.
+ */
+bool buffer_reuse(struct buffer *b, const struct buffer_shape *shape);
 
 /* Fills every slot with its pattern, as the sender does. */
 void buffer_fill(struct buffer *b);

@@ -301,6 +301,40 @@ static void gaps_are_watched(void **state)
 	free(b.base);
 }
 
+/* 4 KiB registered at alignment 4096, offset 8, to be written by the peer. */
+static void reuse(void **state)
+{
+	static const struct buffer_shape fits = {
+		.size = 60, .stride = 64, .slots = 64, .align = 4096, .offset = 8, .access = 3,
+	};
+	struct buffer_shape other[] = { fits, fits, fits, fits };
+	struct ibv_mr mr = { .length = 4096 };
+	struct buffer b = make(4096, 4096, 1), none = { 0 };
+
+	(void)state;
+	b.mr = &mr;
+	b.align = 4096;
+	b.offset = 8;
+	b.access = 3;
+	memset(b.base, 0xff, 4096);
+	other[0].slots = 65;
+	other[1].align = 2048;
+	other[2].offset = 0;
+	other[3].access = 1;
+	for (size_t i = 0; i < COUNT_OF(other); i++)
+		assert_false(buffer_reuse(&b, &other[i]));
+	assert_int_equal(b.size, 4096);
+	assert_int_equal(b.base[0], 0xff);
+	assert_true(buffer_reuse(&b, &fits));
+	assert_int_equal(b.size, 60);
+	assert_int_equal(b.stride, 64);
+	assert_int_equal(b.slots, 64);
+	for (size_t i = 0; i < 4096; i++)
+		assert_int_equal(b.base[i], 0);
+	assert_false(buffer_reuse(&none, &fits));
+	free(b.base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,7 +346,7 @@ int main(void)
 		cmocka_unit_test(markers),
 		cmocka_unit_test(several_regions),
 		cmocka_unit_test(the_first_fault_stays),
-		cmocka_unit_test(gaps_are_watched),
+		cmocka_unit_test(gaps_are_watched), cmocka_unit_test(reuse),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
