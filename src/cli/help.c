@@ -30,7 +30,8 @@ void help_print(FILE *out)
 	fputs("usage: rdmeter [serve] [OPTIONS]   wait for clients, who decide what is measured\n"
 	      "       rdmeter [OPTIONS] HOST      measure against the server on HOST\n"
 	      "       rdmeter devices [HOST]      list the RDMA devices of this host or HOST's\n"
-	      "       rdmeter report FILE         print the document that --json=FILE wrote\n",
+	      "       rdmeter report FILE         print the document that --json=FILE wrote\n"
+	      "       rdmeter @FILE ...           options from a file, one a line\n",
 	      out);
 	for (int group = 0; group < GROUP_COUNT; group++) {
 		fprintf(out, "\n%s:\n", option_group_titles[group]);
@@ -38,7 +39,8 @@ void help_print(FILE *out)
 			if ((int)option_rows[i].group == group)
 				print_row(out, &option_rows[i]);
 	}
-	fputs("\nexit: 0 measured, 1 a --require failed, 2 usage, 3 set-up, 4 run-time,\n"
+	fputs("\nof several values, as --size 64,1K:64K:x4 or --qp 1:16:+3, each is measured\n"
+	      "exit: 0 measured, 1 a --require failed, 2 usage, 3 set-up, 4 run-time,\n"
 	      "      5 a --require could not be judged; 130 and 143 interrupted\n"
 	      "The manual page has the details: man rdmeter\n",
 	      out);
@@ -71,6 +73,8 @@ static void print_manual_row(FILE *out, const struct option_row *row)
 		fprintf(out, " Ar \\&%s", row->arg);
 	fputc('\n', out);
 	print_sentences(out, *row->manual ? row->manual : row->help);
+	if (row->sweeps)
+		fputs("Takes several values.\n", out);
 	if (row->dfl)
 		fprintf(out, "Default: %s.\n", row->dfl);
 	if (row->aliases)

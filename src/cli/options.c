@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "cli/argfile.h"
 #include "cli/units.h"
+#include "cli/values.h"
 
 static const struct option_word words_test[] = {
 	{ "lat", TEST_LAT }, { "bw", TEST_BW }, { NULL, 0 },
@@ -284,6 +286,20 @@ static int keep_text(struct option_value *v, const struct option_row *row, const
 	return 0;
 }
 
+/* All of a swept option's values are checked here; plan/sweep.c takes them from the text. */
+static int parse_values(const struct option_row *row, const char *text, struct option_value *v)
+{
+	struct values values;
+	int rc = values_parse(row, text, &values);
+
+	if (rc)
+		return rc;
+	v->num = values.num[0];
+	v->count = values.count;
+	values_free(&values);
+	return 0;
+}
+
 static int set_value(struct options *opt, const struct option_row *row, const char *text)
 {
 	struct option_value *v = option_value(opt, row);
@@ -307,6 +323,8 @@ static int set_value(struct options *opt, const struct option_row *row, const ch
 		return keep_text(v, row, text);
 	if (row->kind == OPTION_ENUMS)
 		return parse_list(row, text, &v->num);
+	if (row->sweeps)
+		return parse_values(row, text, v);
 	return is_text(row) ? 0 : option_parse_value(row, text, &v->num);
 }
 
@@ -477,6 +495,8 @@ int options_parse(struct options *opt, int argc, char **argv)
 	int rc = options_default(opt), i;
 	const char *literal;
 
+	if (!rc)
+		rc = argfile_expand(&argc, &argv);
 	if (rc)
 		return rc;
 	for (i = 1; i < argc && strcmp(argv[i], "--"); i++)

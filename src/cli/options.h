@@ -59,7 +59,7 @@ struct option_value {
 	uint64_t num;     /* counts, bytes, nanoseconds, the value of a word; 1 for a flag */
 	const char *text; /* as typed, or the default's text; NULL when neither */
 	const char *texts[OPTION_REPEATS]; /* TEXTS: as typed, in that order */
-	size_t count;                      /* of them */
+	size_t count; /* of them; of a swept option its values, of which num is the first */
 };
 
 enum command {
@@ -94,7 +94,11 @@ struct option_row {
 	enum option_scope scope;
 	enum option_group group;
 	int letter; /* 0 for none */
+	bool sweeps; /* takes several values (cli/values.h) */
 };
+
+/* In options.def: the kind of a row that takes several values. */
+#define OPTION_SWEPT(kind_) OPTION_##kind_, .sweeps = true
 
 extern const struct option_row option_rows[];
 extern const size_t option_row_count;
@@ -122,7 +126,8 @@ int option_parse_value(const struct option_row *row, const char *text, uint64_t 
 int options_default(struct options *opt);
 
 /*
- * Parses the command line; opt is filled whole, defaults included. The strings stay argv's.
+ * Parses the command line; opt is filled whole, defaults included. The strings stay argv's, or
+ * those of an @FILE (cli/argfile.h).
  * Returns 0, or -EINVAL after having told why.
  */
 int options_parse(struct options *opt, int argc, char **argv);

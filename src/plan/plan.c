@@ -11,11 +11,14 @@
 #include "base/fail.h"
 #include "cli/units.h"
 #include "plan/rules.h"
+#include "plan/sweep.h"
 
 #define MIB (1ULL << 20)
 #define INLINE_MOST 256 /* a larger message gains nothing from being copied twice */
 #define WARMUP_NS 500000000ULL
 #define WARMUP_MOST 1000 /* messages */
+#define ALL_SIZES "2:8M:x2" /* perftest's */
+#define ALL_COUNT 23
 #define WARMUP_LONGEST_NS (1000000ULL * 1000000000)
 
 static void set(struct setting *s, uint64_t value, const char *why)
@@ -142,18 +145,73 @@ static void resolve_inline(const struct options *opt, struct point *p)
 		choose(&p->inline_size, &opt->inline_size, 0, "default for bw");
 }
 
+static int fill(const struct options *opt, struct point *p);
+
+/* Room doubles whenever the count is a power of two. */
+static int grow(struct plan *plan)
+{
+	size_t room = plan->count ? 2 * plan->count : 1;
+	struct point *points;
+	struct failure **refused;
+
+	if (plan->count & (plan->count - 1))
+		return 0;
+	points = realloc(plan->points, room * sizeof(*points));
+	plan->points = points ? points : plan->points;
+	refused = realloc(plan->refused, room * sizeof(*refused));
+	plan->refused = refused ? refused : plan->refused;
+	return points && refused ? 0 : fail(FAIL_SETUP, ENOMEM, "out of memory for the plan");
+}
+
+/* Of a sweep a point that breaks a rule is one of the rows, with the sentence that refuses it. */
+static int check(const struct options *opt, struct plan *plan, size_t i)
+{
+	int rc;
+
+	if (!plan->sweep)
+		return rules_check_point(opt, &plan->points[i]);
+	fail_hold(true);
+	rc = rules_check_point(opt, &plan->points[i]);
+	fail_hold(false);
+	return rc ? sweep_refuse(plan, i) : 0;
+}
+
 static int append(const struct options *opt, struct plan *plan)
 {
-	struct point *grown = realloc(plan->points, (plan->count + 1) * sizeof(*grown));
+	size_t i = plan->count;
+	int rc = grow(plan);
 
-	if (!grown)
-		return fail(FAIL_SETUP, ENOMEM, "out of memory for the plan");
-	plan->points = grown;
-	return plan_resolve(opt, &plan->points[plan->count++]);
+	if (rc)
+		return rc;
+	plan->refused[i] = NULL;
+	plan->count++;
+	rc = fill(opt, &plan->points[i]);
+	return rc ? rc : check(opt, plan, i);
+}
+
+/* Every combination of the swept options; without one, opt as it is. */
+static int append_all(const struct options *opt, struct plan *plan, const struct sweep *sweep)
+{
+	const struct op *op = op_find(opt->op.text);
+	int rc = 0;
+
+	for (size_t i = 0; i < sweep->combinations && !rc; i++) {
+		struct options one = *opt;
+
+		sweep_take(sweep, i, &one);
+		if (op && opt->size.count > 1)
+			one.size.num = clamp(one.size.num, op->min_size, op->max_size);
+		rc = append(&one, plan);
+		if (!rc && plan->count > VALUES_MOST)
+			rc = fail(FAIL_USAGE, EINVAL, "--op and --test with what is swept: more "
+				  "than %d rows; sweep fewer values", VALUES_MOST);
+	}
+	return rc;
 }
 
 /* One operation and one test out of the lists, as if they alone had been given. */
-static int add_point(const struct options *opt, struct plan *plan, const char *op, const char *test)
+static int add_point(const struct options *opt, struct plan *plan, const struct sweep *sweep,
+		     const char *op, const char *test)
 {
 	struct options one = *opt;
 
@@ -162,17 +220,18 @@ static int add_point(const struct options *opt, struct plan *plan, const char *o
 		if (option_value(&one, &option_rows[i]) == &one.test &&
 		    option_parse_value(&option_rows[i], test, &one.test.num))
 			return -EINVAL;
-	return append(&one, plan);
+	return append_all(&one, plan, sweep);
 }
 
-static int add_tests(const struct options *opt, struct plan *plan, const char *op)
+static int add_tests(const struct options *opt, struct plan *plan, const struct sweep *sweep,
+		     const char *op)
 {
 	char test[16];
 	int rc = 0;
 
 	for (const char *rest = opt->test.text; rest && !rc;) {
 		rest = option_list_next(rest, test, sizeof(test));
-		rc = add_point(opt, plan, op, test);
+		rc = add_point(opt, plan, sweep, op, test);
 	}
 	return rc;
 }
@@ -235,36 +294,74 @@ static int add_overview(const struct options *opt, struct plan *plan, const stru
 	return rc;
 }
 
-int plan_make(const struct options *opt, struct plan *plan)
+static int add_ops(const struct options *opt, struct plan *plan, const struct sweep *sweep)
 {
 	char op[32];
 	int rc = 0;
 
-	*plan = (struct plan){ .overview = !opt->op.given && !opt->test.given };
-	if (plan->overview) {
-		for (size_t i = 0; i < op_count && !rc; i++)
-			rc = add_overview(opt, plan, &ops[i]);
-		return rc;
-	}
 	if (!strcasecmp(opt->op.text, "all")) {
 		for (size_t i = 0; i < op_count && !rc; i++)
-			rc = add_tests(opt, plan, ops[i].name);
+			rc = add_tests(opt, plan, sweep, ops[i].name);
 		return rc;
 	}
 	for (const char *rest = opt->op.text; rest && !rc;) {
 		rest = option_list_next(rest, op, sizeof(op));
-		rc = add_tests(opt, plan, op);
+		rc = add_tests(opt, plan, sweep, op);
 	}
+	return rc;
+}
+
+static int make(const struct options *opt, struct plan *plan, const struct sweep *sweep)
+{
+	int rc = 0;
+
+	plan->sweep = sweep->count > 0;
+	plan->overview = !opt->op.given && !opt->test.given && !plan->sweep;
+	if (plan->overview)
+		for (size_t i = 0; i < op_count && !rc; i++)
+			rc = add_overview(opt, plan, &ops[i]);
+	else
+		rc = add_ops(opt, plan, sweep);
+	if (!rc && plan->sweep)
+		rc = sweep_finish(sweep, opt, plan);
+	if (!rc)
+		rc = sweep_check(opt, plan);
+	if (!rc && opt->shuffle.given)
+		sweep_shuffle(plan, opt->shuffle.num);
+	return rc;
+}
+
+int plan_make(const struct options *opt, struct plan *plan)
+{
+	struct options asked = *opt;
+	struct sweep sweep;
+	int rc;
+
+	*plan = (struct plan){ 0 };
+	if (opt->all.given && opt->size.given)
+		return fail(FAIL_USAGE, EINVAL, "--all with --size %s: it is --size " ALL_SIZES
+			    "; give one of them", opt->size.text);
+	if (opt->all.given)
+		asked.size = (struct option_value){
+			.given = true, .num = 2, .text = ALL_SIZES, .count = ALL_COUNT,
+		};
+	rc = sweep_open(&sweep, &asked);
+	if (!rc)
+		rc = make(&asked, plan, &sweep);
+	sweep_close(&sweep);
 	return rc;
 }
 
 void plan_free(struct plan *plan)
 {
+	for (size_t i = 0; i < plan->count; i++)
+		free(plan->refused[i]);
+	free(plan->refused);
 	free(plan->points);
 	*plan = (struct plan){ 0 };
 }
 
-int plan_resolve(const struct options *opt, struct point *p)
+static int fill(const struct options *opt, struct point *p)
 {
 	int rc;
 
@@ -277,6 +374,8 @@ int plan_resolve(const struct options *opt, struct point *p)
 	choose(&p->stall_timeout, &opt->stall_timeout, opt->stall_timeout.num, "default");
 	choose(&p->align, &opt->align, opt->align.num, "default");
 	choose(&p->offset, &opt->offset, opt->offset.num, "default");
+	if (opt->mtu.given)
+		choose(&p->mtu, &opt->mtu, 0, "");
 	rc = resolve_op(opt, p);
 	if (!rc)
 		rc = resolve_ends(opt, p);
@@ -285,7 +384,14 @@ int plan_resolve(const struct options *opt, struct point *p)
 	resolve_size(opt, p);
 	resolve_queues(opt, p);
 	resolve_inline(opt, p);
-	return rules_check_point(opt, p);
+	return 0;
+}
+
+int plan_resolve(const struct options *opt, struct point *p)
+{
+	int rc = fill(opt, p);
+
+	return rc ? rc : rules_check_point(opt, p);
 }
 
 static int fit_mtu(const struct options *opt, struct point *p, const struct caps *ours,
@@ -293,7 +399,8 @@ static int fit_mtu(const struct options *opt, struct point *p, const struct caps
 {
 	uint64_t smaller = least(ours->active_mtu, theirs->active_mtu);
 
-	choose(&p->mtu, &opt->mtu, smaller, "smaller active MTU");
+	if (!opt->mtu.given)
+		set(&p->mtu, smaller, "smaller active MTU");
 	if (p->mtu.value > smaller)
 		return fail(FAIL_SETUP, EOPNOTSUPP,
 			    "--mtu %" PRIu64 ": the active MTU is %u here and %u at the server; "

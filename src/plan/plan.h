@@ -3,15 +3,22 @@
 #ifndef RDMETER_PLAN_PLAN_H
 #define RDMETER_PLAN_PLAN_H
 
+#include "base/fail.h"
 #include "cli/options.h"
 #include "plan/point.h"
 #include "verbs/caps.h"
 
+#define PLAN_VARIED_MOST 24 /* options that can be swept, operation and test included */
+
 /* The points that the options ask for, in the order in which they are run. */
 struct plan {
 	struct point *points;
+	struct failure **refused; /* by point: why it cannot be, or NULL; only in a sweep */
 	size_t count;
 	bool overview; /* of every operation: points that a device does not support are left out */
+	bool sweep;    /* an option has several values */
+	const struct option_row *varied[PLAN_VARIED_MOST]; /* of a sweep: those with several */
+	size_t varied_count;
 };
 
 /*
@@ -19,9 +26,28 @@ struct plan {
  * operation list of "all" is every operation. With neither --op nor --test it is the overview:
  * for each operation a latency at 8 B, a message rate at 64 B and a bandwidth at 64 KiB, half a
  * second each. 0, or -errno told; plan_free() in either case.
+ *
+ * Options with several values make a sweep: operations outermost, then tests, then the options in
+ * the order of the table, the last varying fastest. There a size is brought within what the
+ * operation can have, points that are equal then are measured once, and a point that breaks a rule
+ * is kept as refused, unless all of them do.
  */
 int plan_make(const struct options *opt, struct plan *plan);
 void plan_free(struct plan *plan);
+
+/*
+ * plan_fit() for every point of a sweep, so that all of it is known before the first row; a point
+ * that does not fit is kept as refused. 0, or -ENOMEM told.
+ */
+int plan_fit_sweep(const struct options *opt, struct plan *plan, const struct caps *ours,
+		   const struct caps *theirs);
+
+/*
+ * With --all, leaves out sizes that one of the devices does not have, and says so. 0, or -errno
+ * told when none is left.
+ */
+int plan_bound(const struct options *opt, struct plan *plan, const struct caps *ours,
+	       const struct caps *theirs);
 
 /*
  * What can be refused before anybody is asked: values that clash whatever the devices can do.
