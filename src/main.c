@@ -44,13 +44,13 @@ static FILE *keep_stdout(void)
 static void report_begin(void *outputs, const struct result *r)
 {
 	outputs_begin(outputs, r);
-	if (r->overview)
+	if (r->overview || (r->sweep && !r->sweep->plan_only))
 		progress_begin(r);
 }
 
 static struct requirements required;
 
-/* The overview has no place for more than its numbers. */
+/* The overview and a sweep have no place for more than their numbers. */
 static void note_requirements(const struct result *r)
 {
 	const struct op *op = point_op(&r->point);
@@ -72,19 +72,24 @@ static void report_row(void *outputs, const struct result *r)
 	progress_end();
 	requirements_count(&required, r);
 	outputs_row(outputs, r);
-	if (r->overview)
+	if ((r->overview || r->sweep) && !r->failed)
 		note_requirements(r);
+}
+
+static void report_end(void *outputs)
+{
+	progress_end();
+	outputs_end(outputs);
 }
 
 static int run_measure(const struct options *opt, struct watch *watch, struct outputs *o)
 {
-	const struct reporter reporter = { o, report_begin, report_row, &required };
+	const struct reporter reporter = {
+		o, report_begin, report_row, report_end, &required,
+	};
 	int rc = requirements_parse(&required, opt);
 
-	if (!rc)
-		rc = client_run(opt, watch, &reporter);
-	progress_end();
-	return rc;
+	return rc ? rc : client_run(opt, watch, &reporter);
 }
 
 static int run_serve(const struct options *opt, struct watch *watch, struct outputs *o)
@@ -168,8 +173,8 @@ static int verdict_code(void)
 
 static int exit_code(int rc, const struct watch *watch, int output_error)
 {
-	if (fail_last()->class != FAIL_NONE)
-		return (int)fail_last()->class;
+	if (fail_worst() != FAIL_NONE)
+		return (int)fail_worst();
 	if (output_error == EPIPE)
 		return EXIT_PIPE;
 	if (rc == -EINTR && watch->signal)
@@ -184,7 +189,7 @@ static int finish(struct outputs *o, int rc, struct watch *watch)
 	outputs_finish(o, exit_code(rc, watch, 0), true);
 	rc = exit_code(rc, watch, close_output(o->out, o->error));
 	outputs_finish(o, rc, false);
-	return fail_last()->class != FAIL_NONE ? (int)fail_last()->class : rc;
+	return fail_worst() != FAIL_NONE ? (int)fail_worst() : rc;
 }
 
 int main(int argc, char **argv)

@@ -348,10 +348,11 @@ static const struct field abort_fields[] = {
 
 json_t *message_abort(const char *type, const struct message_abort *m)
 {
-	return encode(type, abort_fields, COUNT(abort_fields), m);
+	return set_mark(encode(type, abort_fields, COUNT(abort_fields), m), "row", m->row);
 }
 
 int message_get_abort(const json_t *json, struct message_abort *m, const char **key)
 {
+	m->row = get_mark(json, "row");
 	return fields_decode(abort_fields, COUNT(abort_fields), json, m, key);
 }

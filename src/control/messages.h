@@ -81,6 +81,7 @@ struct message_sent {
 /* The sentence that a side gives up with, and the exit code it stands for. */
 struct message_abort {
 	uint32_t class;
+	bool row; /* only the row is over: see dialog_end_row(); absent is no */
 	char text[512];
 };
 

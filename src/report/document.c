@@ -33,13 +33,14 @@ int document_new(struct document *d, int argc, char **argv)
 {
 	json_t *command = json_array();
 
+	*d = (struct document){ 0 };
 	for (int i = 0; i < argc; i++)
 		json_array_append_new(command, text(argv[i]));
-	d->root = json_pack("{s:s, s:{s:s, s:s}, s:o, s:o, s:n, s:n, s:s, s:{}, s:n, s:n, s:[],"
-			    " s:n, s:n}", "schema", DOCUMENT_SCHEMA,
+	d->root = json_pack("{s:s, s:{s:s, s:s}, s:o, s:o, s:n, s:n, s:s, s:{}, s:n, s:n, s:n,"
+			    " s:[], s:n, s:n}", "schema", DOCUMENT_SCHEMA,
 			    "tool", "name", "rdmeter", "version", PACKAGE_VERSION,
 			    "command", command, "start_time", now(), "end_time", "host",
-			    "mode", "rows", "options", "ends", "rows_planned", "rows",
+			    "mode", "rows", "options", "ends", "sweep", "rows_planned", "rows",
 			    "error", "exit_code");
 	return d->root ? 0 : -ENOMEM;
 }
@@ -48,6 +49,7 @@ void document_free(struct document *d)
 {
 	json_decref(d->root);
 	d->root = NULL;
+	sweep_free(&d->sweep);
 }
 
 /* Of an option that may be given several times, each. */
@@ -78,6 +80,50 @@ void document_ask(struct document *d, const struct options *opt)
 	json_object_set_new(d->root, "host", opt->host ? text(opt->host) : json_null());
 }
 
+bool document_is_measured(const json_t *row)
+{
+	const char *status = json_string_value(json_object_get(row, "status"));
+
+	return status && !strcmp(status, record_status_name(RECORD_MEASURED));
+}
+
+/* The same row in the document before, if it was measured to its end; else NULL. */
+static json_t *find_before(const struct document *d, const json_t *row)
+{
+	const json_t *rows = d->before ? json_object_get(d->before->root, "rows") : NULL;
+
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		json_t *other = json_array_get(rows, i);
+
+		if (document_is_measured(other) &&
+		    json_equal(json_object_get(other, "config_id"),
+			       json_object_get(row, "config_id")))
+			return other;
+	}
+	return NULL;
+}
+
+/* Of a sweep all rows are known: one that ends early shows what is left of it. */
+static void plan_rows(struct document *d, const struct result *r)
+{
+	json_t *rows = json_object_get(d->root, "rows");
+
+	for (size_t i = 0; i < r->sweep->rows; i++) {
+		struct result planned = {
+			.point = r->sweep->points[i], .row = (unsigned int)i,
+		};
+		json_t *row = record_encode(&planned), *before = find_before(d, row);
+
+		if (before) {
+			json_decref(row);
+			row = json_copy(before);
+			json_object_set_new(row, "index", json_integer((json_int_t)i));
+			json_object_set_new(row, "resumed", json_true());
+		}
+		json_array_append_new(rows, row);
+	}
+}
+
 /* The ends are the same for all rows of a session. */
 static void set_ends(struct document *d, const struct result *r)
 {
@@ -87,21 +133,33 @@ static void set_ends(struct document *d, const struct result *r)
 		json_object_set_new(ends, record_sides[i], end_encode(&r->side[i]));
 	json_object_set_new(d->root, "ends", ends);
 	json_object_set_new(d->root, "rows_planned", json_integer(r->rows));
-	json_object_set_new(d->root, "mode", json_string(r->overview ? "overview" : "rows"));
+	json_object_set_new(d->root, "mode", json_string(r->sweep ? "sweep" :
+							 r->overview ? "overview" : "rows"));
+	json_object_set_new(d->root, "sweep", sweep_encode(r->sweep));
+	if (r->sweep)
+		plan_rows(d, r);
+}
+
+static void put_row(struct document *d, const struct result *r)
+{
+	json_t *rows = json_object_get(d->root, "rows");
+
+	if (!json_is_object(json_object_get(d->root, "ends")))
+		set_ends(d, r);
+	if (r->row < json_array_size(rows))
+		json_array_set_new(rows, r->row, record_encode(r));
+	else
+		json_array_append_new(rows, record_encode(r));
 }
 
 void document_begin(struct document *d, const struct result *r)
 {
-	if (!json_is_object(json_object_get(d->root, "ends")))
-		set_ends(d, r);
-	json_array_append_new(json_object_get(d->root, "rows"), record_encode(r));
+	put_row(d, r);
 }
 
 void document_row(struct document *d, const struct result *r)
 {
-	json_t *rows = json_object_get(d->root, "rows");
-
-	json_array_set_new(rows, json_array_size(rows) - 1, record_encode(r));
+	put_row(d, r);
 }
 
 static json_t *encode_error(const char *class, const char *message)
@@ -120,16 +178,52 @@ static json_t *encode_end(int exit_code)
 	return json_null();
 }
 
+/* Failures that ended rows and not the run. */
+static json_t *encode_failures(const struct document *d, const char *class)
+{
+	const json_t *rows = json_object_get(d->root, "rows"), *first = NULL;
+	char message[700];
+	size_t failed = 0;
+
+	for (size_t i = 0; i < json_array_size(rows); i++) {
+		const json_t *error = json_object_get(json_array_get(rows, i), "error");
+
+		first = first || !json_is_string(error) ? first : error;
+		failed += json_is_string(error);
+	}
+	snprintf(message, sizeof(message), "%zu of %zu rows failed; the first: %s", failed,
+		 json_array_size(rows), first ? json_string_value(first) : "");
+	return encode_error(class, message);
+}
+
+/* A run that never got as far as its rows has lost none of those before it. */
+static void keep_before(struct document *d)
+{
+	static const char *const keys[] = { "mode", "ends", "sweep", "rows_planned", "rows" };
+
+	if (!d->before || json_is_object(json_object_get(d->root, "ends")))
+		return;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		json_object_set(d->root, keys[i], json_object_get(d->before->root, keys[i]));
+}
+
 void document_end(struct document *d, int exit_code)
 {
 	static const char *const classes[] = {
 		[FAIL_USAGE] = "usage", [FAIL_SETUP] = "setup", [FAIL_RUN] = "run",
 	};
 	const struct failure *f = fail_last();
+	json_t *error;
 
+	if (f->class != FAIL_NONE)
+		error = encode_error(classes[f->class], f->text);
+	else if (fail_worst() != FAIL_NONE)
+		error = encode_failures(d, classes[fail_worst()]);
+	else
+		error = encode_end(exit_code);
+	keep_before(d);
 	json_object_set_new(d->root, "end_time", now());
-	json_object_set_new(d->root, "error", f->class == FAIL_NONE ? encode_end(exit_code) :
-			    encode_error(classes[f->class], f->text));
+	json_object_set_new(d->root, "error", error);
 	json_object_set_new(d->root, "exit_code", json_integer(exit_code));
 }
 
@@ -189,20 +283,24 @@ void document_stream_start(const struct document *d, FILE *out)
 	emit(event(d, "start", keys), out);
 }
 
-void document_stream_begin(const struct document *d, FILE *out, const struct result *r)
+static void stream_row(struct document *d, FILE *out, const char *type, const struct result *r)
 {
-	static const char *const first[] = { "mode", "rows_planned", "ends", NULL };
-	json_t *json;
+	static const char *const first[] = { "mode", "rows_planned", "ends", "sweep", NULL };
 
-	if (!r->row)
+	if (!d->streamed)
 		emit(event(d, "ends", first), out);
-	json = json_pack("{s:s, s:o}", "event", "begin", "row", record_encode(r));
-	emit(json, out);
+	d->streamed = true;
+	emit(json_pack("{s:s, s:o}", "event", type, "row", record_encode(r)), out);
 }
 
-void document_stream_row(FILE *out, const struct result *r)
+void document_stream_begin(struct document *d, FILE *out, const struct result *r)
 {
-	emit(json_pack("{s:s, s:o}", "event", "row", "row", record_encode(r)), out);
+	stream_row(d, out, "begin", r);
+}
+
+void document_stream_row(struct document *d, FILE *out, const struct result *r)
+{
+	stream_row(d, out, "row", r);
 }
 
 void document_stream_end(const struct document *d, FILE *out)
@@ -220,9 +318,12 @@ static int told_bad(const char *name, const char *what, const char *which)
 
 int document_read(struct document *d, FILE *in, const char *name)
 {
-	const char *schema;
+	const char *schema, *key = "";
 	json_error_t error;
+	json_t *rows;
+	int rc;
 
+	*d = (struct document){ 0 };
 	d->root = json_loadf(in, JSON_REJECT_DUPLICATES, &error);
 	if (!d->root && ferror(in))
 		return fail(FAIL_SETUP, EIO, "reading '%s': %s", name, strerror(EIO));
@@ -234,9 +335,13 @@ int document_read(struct document *d, FILE *in, const char *name)
 	if (strcmp(schema, DOCUMENT_SCHEMA))
 		return fail(FAIL_SETUP, EBADMSG, "'%s' is of schema '%s', this version reads "
 			    DOCUMENT_SCHEMA "; use the rdmeter that wrote it", name, schema);
-	if (!json_is_array(json_object_get(d->root, "rows")))
+	rows = json_object_get(d->root, "rows");
+	if (!json_is_array(rows))
 		return told_bad(name, "rows are missing", "");
-	return 0;
+	rc = sweep_decode(json_object_get(d->root, "sweep"), rows, &d->sweep, &key);
+	if (rc == -ENOMEM)
+		return fail(FAIL_SETUP, ENOMEM, "out of memory for the sweep of '%s'", name);
+	return rc ? told_bad(name, "missing or wrong: ", key) : 0;
 }
 
 size_t document_rows(const struct document *d)
@@ -260,6 +365,10 @@ int document_take(const struct document *d, size_t i, struct record *record, con
 						       "version"));
 	r->overview = json_is_string(mode) && !strcmp(json_string_value(mode), "overview");
 	r->rows = (unsigned int)json_integer_value(json_object_get(d->root, "rows_planned"));
+	r->sweep = d->sweep.points ? &d->sweep.sweep : NULL;
+	/* What is kept of a sweep is by row. */
+	if (r->sweep && r->row != i)
+		return told_bad(name, "missing or wrong: ", "index");
 	return 0;
 }
 

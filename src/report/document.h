@@ -11,11 +11,15 @@
 #include "report/record.h"
 #include "report/require.h"
 #include "report/result.h"
+#include "report/sweep_document.h"
 
 #define DOCUMENT_SCHEMA "rdmeter-results/1" /* another number is another format */
 
 struct document {
 	json_t *root;
+	bool streamed;             /* what begins with the first row */
+	struct stored_sweep sweep; /* of a document that was read */
+	const struct document *before; /* what the run goes on with; NULL: it begins anew */
 };
 
 /* The run begins now, by this command line. -ENOMEM when out of memory. */
@@ -25,10 +29,13 @@ void document_free(struct document *d);
 /* What the command line asked for. */
 void document_ask(struct document *d, const struct options *opt);
 
-/* A row is about to be measured: it is there from now on, as planned. */
+/*
+ * A row is about to be measured: it is there from now on, as planned, and so are all the others of
+ * its sweep; those that the document before has measured are taken over from it.
+ */
 void document_begin(struct document *d, const struct result *r);
 
-/* What came of the row that was begun last. */
+/* What came of a row, whether it was begun or not. */
 void document_row(struct document *d, const struct result *r);
 
 /* The run is over: with what was told, if something was. */
@@ -39,8 +46,8 @@ void document_write(const struct document *d, FILE *out);
 
 /* One line, for each event of a run. */
 void document_stream_start(const struct document *d, FILE *out);
-void document_stream_begin(const struct document *d, FILE *out, const struct result *r);
-void document_stream_row(FILE *out, const struct result *r);
+void document_stream_begin(struct document *d, FILE *out, const struct result *r);
+void document_stream_row(struct document *d, FILE *out, const struct result *r);
 void document_stream_end(const struct document *d, FILE *out);
 
 /*
@@ -48,9 +55,12 @@ void document_stream_end(const struct document *d, FILE *out);
  * given to document_free() in either case.
  */
 int document_read(struct document *d, FILE *in, const char *name);
+
+/* Whether an element of its rows has been measured to its end. */
+bool document_is_measured(const json_t *row);
 size_t document_rows(const struct document *d);
 
-/* The i-th row as what it was made of. 0, or -errno told as FAIL_SETUP. */
+/* The i-th row as what it was made of; it refers to d. 0, or -errno told as FAIL_SETUP. */
 int document_take(const struct document *d, size_t i, struct record *record, const char *name);
 
 /* What was required of the rows; q refers to d. 0, or -errno told. */

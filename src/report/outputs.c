@@ -157,7 +157,7 @@ static void report(struct outputs *o, const struct result *r)
 	o->begun = false;
 	document_row(&o->document, r);
 	if (o->streams)
-		document_stream_row(o->out, r);
+		document_stream_row(&o->document, o->out, r);
 	if (o->column)
 		print_row(o->out, r, o->column, o->si);
 	for (size_t i = 0; i < o->count; i++) {

@@ -202,9 +202,10 @@ json_t *record_encode(const struct result *r)
 	json_t *json;
 
 	snprintf(id, sizeof(id), "%016" PRIx64, point_config_id(&r->point));
-	json = json_pack("{s:i, s:s, s:s?, s:b, s:b, s:s, s:o}", "index", (int)r->row, "status",
-			 status_names[record_status(r)], "error", r->failed, "interrupted",
-			 (int)r->interrupted, "ends_line", (int)r->ends_line, "config_id", id,
+	json = json_pack("{s:i, s:s, s:s?, s:b, s:b, s:b, s:s, s:o}", "index", (int)r->row,
+			 "status", status_names[record_status(r)], "error", r->failed,
+			 "interrupted", (int)r->interrupted, "resumed", (int)r->resumed,
+			 "ends_line", (int)r->ends_line, "config_id", id,
 			 "config", settings_encode(&r->point));
 	set_buffers(json, &r->point);
 	json_object_set_new(json, "inline_granted_bytes",
@@ -269,6 +270,7 @@ int record_decode(const json_t *json, struct record *record, const char **key)
 		return -EBADMSG;
 	r->row = (unsigned int)json_integer_value(json_object_get(json, "index"));
 	r->ends_line = json_is_true(json_object_get(json, "ends_line"));
+	r->resumed = json_is_true(json_object_get(json, "resumed"));
 	r->interrupted = json_is_true(json_object_get(json, "interrupted"));
 	r->clock_offset_ns = json_integer_value(json_object_get(json, "clock_offset_ns"));
 	r->clock_drift_ppm = json_number_value(json_object_get(json, "clock_drift_ppm"));

@@ -35,7 +35,20 @@ struct result {
 	bool overview;          /* it is part of one */
 	bool ends_line;         /* of an overview: the operation's last row */
 	bool interrupted;
+	bool resumed;           /* measured by the run that this one goes on with */
 	const struct requirements *required; /* NULL: none */
+	const struct result_sweep *sweep; /* it is part of one; else NULL */
+};
+
+/* A whole sweep, as far as it is known before its first row. */
+struct result_sweep {
+	const struct point *points; /* in the order in which they are run; rows of them */
+	size_t rows;
+	const struct option_row *const *varied; /* the options that have several values */
+	size_t varied_count;
+	const uint64_t *seed; /* of the order; NULL: as they were given */
+	bool pivot;           /* asked for */
+	bool plan_only;       /* nothing is measured */
 };
 
 /* Where results go while a session runs; main chooses the functions. */
@@ -43,6 +56,7 @@ struct reporter {
 	void *out; /* theirs */
 	void (*begin)(void *out, const struct result *r); /* what is about to be measured */
 	void (*row)(void *out, const struct result *r);   /* what came of it */
+	void (*end)(void *out); /* all rows are over, or the run is; what it was told still is */
 	const struct requirements *required; /* goes into every result */
 };
 

@@ -9,8 +9,16 @@
 #include "report/document.h"
 #include "report/formats.h"
 
+/* What is left of a sweep that ended early was not printed; its heads were, with its first row. */
+static bool was_begun(const struct result *r)
+{
+	return !r->sweep || r->sweep->plan_only || !r->row || record_status(r) != RECORD_PLANNED;
+}
+
 static void print_record(FILE *out, const struct format *f, const struct result *r)
 {
+	if (!was_begun(r))
+		return;
 	if (f->begin)
 		f->begin(out, r);
 	if (record_has_numbers(r) && f->row)

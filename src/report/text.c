@@ -57,13 +57,13 @@ void text_sides(FILE *out, const struct result *r)
 	print_pair(out, "  because", c->device.gid_why, s->device.gid_why);
 }
 
-/* The value of a setting as its option would be given. */
-static void print_value(const struct option_row *row, const struct setting *s, char *out,
-			size_t size)
+void text_value(const struct option_row *row, const struct setting *s, char *out, size_t size)
 {
 	const char *word = option_word(row->words, s->value);
 
-	if (word)
+	if (row->kind == OPTION_TEXT)
+		snprintf(out, size, "%s", ops[s->value].name); /* --op: the one text in a point */
+	else if (word)
 		snprintf(out, size, "%s", word);
 	else if (row->kind == OPTION_SIZE)
 		units_size(out, size, s->value);
@@ -94,16 +94,26 @@ static void describe_setting(const struct point *p, const struct option_row *row
 {
 	char value[UNITS_TEXT_SIZE + 16];
 
-	print_value(row, s, value, sizeof(value));
+	text_value(row, s, value, sizeof(value));
 	if (s == &p->warmup && point_counts(p))
 		snprintf(value, sizeof(value), "%" PRIu64 " messages", s->value);
 	snprintf(out, size, "%s%s%s%s", value, s->why[0] ? " (" : "", s->why,
 		 s->why[0] ? ")" : "");
 }
 
-/* Two settings a line. */
-static void print_settings(FILE *out, const struct point *p)
+bool text_differs(const struct option_row *row, const struct point *points, size_t count)
 {
+	const struct setting *first = point_setting_const(points, row);
+
+	for (size_t i = 1; first && i < count; i++)
+		if (point_setting_const(&points[i], row)->value != first->value)
+			return true;
+	return false;
+}
+
+void text_settings(FILE *out, const struct point *points, size_t count)
+{
+	const struct point *p = points;
 	bool left = true;
 
 	for (size_t i = 0; i < option_row_count; i++) {
@@ -111,7 +121,7 @@ static void print_settings(FILE *out, const struct point *p)
 		const struct setting *s = point_setting_const(p, row);
 		char text[120];
 
-		if (!s || is_beside_the_point(p, s))
+		if (!s || is_beside_the_point(p, s) || text_differs(row, points, count))
 			continue;
 		describe_setting(p, row, s, text, sizeof(text));
 		if (left)
@@ -141,7 +151,7 @@ static void print_inline(FILE *out, const struct result *r)
 	print_pair(out, "inlines", text[0], text[1]);
 }
 
-static void print_ends(FILE *out, const struct result *r)
+void text_ends(FILE *out, const struct result *r)
 {
 	if (!strcmp(r->side[0].device.gid, r->side[1].device.gid) &&
 	    !strcmp(r->side[0].host.hostname, r->side[1].host.hostname))
@@ -166,11 +176,11 @@ void text_header(FILE *out, const struct result *r)
 		fprintf(out, "latency is %s\n", op->latency_is);
 	/* The ends are those of the row before. */
 	if (!r->row)
-		print_ends(out, r);
+		text_ends(out, r);
 	if (op_has(op, TRAIT_INLINES))
 		print_inline(out, r);
 	fputc('\n', out);
-	print_settings(out, &r->point);
+	text_settings(out, &r->point, 1);
 	fprintf(out, "%-*s %016" PRIx64 "\n", LABEL, "config id", point_config_id(&r->point));
 }
 
@@ -184,7 +194,7 @@ static void shorten(const struct column *c, double value, char *text, size_t siz
 		snprintf(text, size, "%.*g", c->width - 6, value);
 }
 
-static void print_cell(FILE *out, const struct column *c, double value)
+void text_cell(FILE *out, const struct column *c, double value)
 {
 	char text[UNITS_TEXT_SIZE + 8];
 
@@ -215,7 +225,7 @@ static void print_table(FILE *out, const struct result *r, int sender, enum colu
 			if (!(c->tests & test) || c->table != table)
 				continue;
 			if (line == 2)
-				print_cell(out, c, c->value(r, sender));
+				text_cell(out, c, c->value(r, sender));
 			else
 				fprintf(out, "%*s", c->width, line ? c->unit : c->header);
 		}

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "report/columns.h"
 #include "report/result.h"
 
 /* UTF-8 where the locale has it, else ASCII. */
@@ -16,6 +17,24 @@ void text_header(FILE *out, const struct result *r);
 
 /* The two ends alone: host, device, GID, with reasons. */
 void text_sides(FILE *out, const struct result *r);
+
+/* The two ends as a header has them, and whether they are one. */
+void text_ends(FILE *out, const struct result *r);
+
+/*
+ * The settings that all of count points have in common, with the reasons of the first, two a
+ * line; without those that mean nothing for it.
+ */
+void text_settings(FILE *out, const struct point *points, size_t count);
+
+/* Whether a row's setting is not the same in all points; rows without a setting do not differ. */
+bool text_differs(const struct option_row *row, const struct point *points, size_t count);
+
+/* A setting's value as its option would be given. */
+void text_value(const struct option_row *row, const struct setting *s, char *out, size_t size);
+
+/* A value in its column's width and format. */
+void text_cell(FILE *out, const struct column *c, double value);
 
 /* The table of the test, and for a latency test its histogram; nothing when there is nothing. */
 void text_result(FILE *out, const struct result *r, bool utf8);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The side that asks: connects, plans, leads through the row, reports. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,9 +22,16 @@ struct client {
 	struct session session;
 	struct result result;
 	const struct reporter *reporter;
+	struct result_sweep sweep;
+	struct plan *plan;
 	uint32_t server_inline;
 	bool kept; /* the server goes on with the queue pairs of the row before */
-	bool peer_interrupted;
+	bool many;  /* rows: one that fails does not keep the others from being run */
+	bool ended; /* the server came to an end: no further row */
+	bool shown; /* the reporter has been told of the row */
+	bool lost;  /* the session: the next row needs another */
+	unsigned int failed;
+	char first_failure[FAIL_TEXT];
 };
 
 /* 0, -EBUSY when the server serves somebody else, or -errno told. */
@@ -124,31 +132,37 @@ static void fill_result(struct client *c, const struct row *r)
 	};
 }
 
-/* The server may wait less long than was asked for; both sides then do. */
+/* The server waits less long than was asked for; both sides then do, in all that is to come. */
+static void take_stall(struct client *c, struct row *r, uint64_t limit)
+{
+	char text[2][UNITS_TEXT_SIZE];
+
+	note("--stall-timeout %s -> %s (the server's --stall-timeout)",
+	     units_time(text[0], sizeof(text[0]), r->point.stall_timeout.value),
+	     units_time(text[1], sizeof(text[1]), limit));
+	r->point.stall_timeout = (struct setting){ .value = limit, .why = "the server's" };
+	for (size_t i = 0; i < c->plan->count; i++)
+		c->plan->points[i].stall_timeout = r->point.stall_timeout;
+	session_set_stall(&c->session, limit);
+}
+
 static int take_accept(struct client *c, struct row *r, const json_t *json)
 {
-	struct session *s = &c->session;
-	struct setting *stall = &r->point.stall_timeout;
-	char text[UNITS_TEXT_SIZE], limit[UNITS_TEXT_SIZE];
+	uint64_t asked = r->point.stall_timeout.value;
 	struct message_accept accept;
 	const char *key;
 	int rc = message_get_accept(json, &accept, &key);
 
-	if (!rc && (!accept.stall_ns || accept.stall_ns > stall->value)) {
+	if (!rc && (!accept.stall_ns || accept.stall_ns > asked)) {
 		key = "stall_ns";
 		rc = -EBADMSG;
 	}
 	if (rc)
-		return dialog_told_bad(s, json, key);
+		return dialog_told_bad(&c->session, json, key);
 	c->server_inline = accept.inline_size;
 	c->kept = accept.kept;
-	if (accept.stall_ns == stall->value)
-		return 0;
-	note("--stall-timeout %s -> %s (the server's --stall-timeout)",
-	     units_time(text, sizeof(text), stall->value),
-	     units_time(limit, sizeof(limit), accept.stall_ns));
-	*stall = (struct setting){ .value = accept.stall_ns, .why = "the server's" };
-	session_set_stall(s, accept.stall_ns);
+	if (accept.stall_ns < asked)
+		take_stall(c, r, accept.stall_ns);
 	return 0;
 }
 
@@ -164,6 +178,7 @@ static int ask_point(struct client *c, struct row *r)
 
 	m.sends = direction != DIRECTION_OUT;
 	m.takes = direction != DIRECTION_IN;
+	s->in_row = true;
 	rc = dialog_send(s, message_point(&m));
 	if (!rc)
 		rc = dialog_expect(s, "ACCEPT", &json);
@@ -229,9 +244,13 @@ static int measure_row(struct client *c, struct row *r, struct phases_end *end,
 	}
 	clock_refine(&c->session.clock);
 	result->clock_drift_ppm = c->session.clock.drift_ppm;
+	result->failed = rc && fail_last()->class != FAIL_NONE ? fail_last()->text : NULL;
 	/* A side that is only reached has no window of its own. */
-	if (!rc || r->measure->opened)
+	if (!rc || r->measure->opened) {
 		c->reporter->row(c->reporter->out, result);
+		c->shown = true;
+	}
+	c->ended = end->peer_interrupted;
 	r->clean = !rc;
 	if (!rc && end->peer_interrupted && !end->interrupted)
 		rc = fail(FAIL_RUN, EINTR, "the server %s was interrupted; the result is partial",
@@ -267,8 +286,71 @@ static int run_row(struct client *c, const struct point *p)
 	row_free(r);
 	free(theirs);
 	free(end.peer.total);
-	c->result.row++;
 	return rc;
+}
+
+/* What the report of a row that does not get as far as fill_result() is made of. */
+static void begin_row(struct client *c, const struct point *p)
+{
+	const struct session *s = &c->session;
+
+	c->shown = false;
+	c->result.point = *p;
+	c->result.failed = NULL;
+	c->result.interrupted = false;
+	c->result.side[SIDE_CLIENT] = (struct side){ .host = s->host, .device = s->device.facts };
+	c->result.side[SIDE_SERVER] = (struct side){
+		.host = s->peer_host, .device = s->peer_device,
+	};
+}
+
+/* The session is gone. Another one, once; the rows so far stay what they are. */
+static int reconnect(struct client *c)
+{
+	struct session *s = &c->session;
+	int rc;
+
+	if (!c->lost)
+		return 0;
+	c->lost = false;
+	/* A server that is being killed may listen on for a moment. */
+	if (watch_wait(s->watch, watch_now() + BUSY_RETRY_NS) & WATCH_SIGNAL)
+		return -EINTR;
+	rc = session_connect(s, s->opt, s->watch);
+	if (!rc)
+		rc = exchange_facts(s);
+	if (rc)
+		note("the session was lost, and there is no other: %u of %u rows were begun",
+		     c->result.row, c->result.rows);
+	return rc;
+}
+
+/*
+ * A row has failed: that is its result, and the next one begins, in this session where both sides
+ * can agree on the row's end. 0, or rc where it is the end of the run.
+ */
+static int take_failure(struct client *c, int rc)
+{
+	struct session *s = &c->session;
+	const struct options *opt = s->opt;
+	struct watch *watch = s->watch;
+
+	if (rc == -EINTR || watch->signals || s->stuck || c->ended || !c->many)
+		return rc;
+	c->result.failed = fail_last()->text;
+	for (int i = 0; i < SIDES; i++)
+		c->result.side[i].measure = NULL; /* gone with the row */
+	if (!c->shown)
+		c->reporter->row(c->reporter->out, &c->result);
+	if (!c->failed++)
+		snprintf(c->first_failure, sizeof(c->first_failure), "%s", fail_last()->text);
+	if (dialog_end_row(s)) {
+		c->lost = true;
+		session_close(s);
+		*s = (struct session){ .opt = opt, .watch = watch, .channel = { .fd = -1 } };
+	}
+	fail_set_aside();
+	return watch->signals ? -EINTR : 0;
 }
 
 static bool left_out(const struct client *c, const struct plan *plan, const struct point *p)
@@ -277,24 +359,87 @@ static bool left_out(const struct client *c, const struct plan *plan, const stru
 				   plan_supports(p, &c->session.peer_device.caps));
 }
 
+static void describe_sweep(struct client *c, struct plan *plan)
+{
+	const struct options *opt = c->session.opt;
+
+	c->plan = plan;
+	c->result.overview = plan->overview;
+	c->many = plan->count > 1;
+	c->session.alone = !c->many;
+	for (size_t i = 0; i < plan->count; i++)
+		c->result.rows += !left_out(c, plan, &plan->points[i]);
+	if (!plan->sweep)
+		return;
+	c->sweep = (struct result_sweep){
+		.points = plan->points, .rows = plan->count, .varied = plan->varied,
+		.varied_count = plan->varied_count, .pivot = opt->pivot.given,
+		.plan_only = opt->plan.given,
+		.seed = opt->shuffle.given ? &opt->shuffle.num : NULL,
+	};
+	c->result.sweep = &c->sweep;
+}
+
+static int run_point(struct client *c, const struct plan *plan, size_t i)
+{
+	struct session *s = &c->session;
+	struct point *p = &plan->points[i];
+	int rc = 0;
+
+	begin_row(c, p);
+	fail_hold(plan->sweep);
+	if (plan->refused[i])
+		rc = fail(plan->refused[i]->class, EINVAL, "%s", plan->refused[i]->text);
+	else if (!plan->sweep)
+		rc = plan_fit(s->opt, p, &s->device.facts.caps, &s->peer_device.caps);
+	if (!rc)
+		rc = run_row(c, p);
+	s->in_row = s->in_row && rc;
+	if (rc)
+		rc = take_failure(c, rc);
+	fail_hold(false);
+	if (rc && plan->sweep && fail_last()->class != FAIL_NONE)
+		note("%s", fail_last()->text);
+	c->result.row++;
+	return rc;
+}
+
+/* Whether the time for the whole run is up before this row. */
+static bool out_of_time(const struct client *c, uint64_t began)
+{
+	const struct option_value *max = &c->session.opt->max_time;
+
+	if (!max->given || !c->result.row || watch_now() - began < max->num)
+		return false;
+	note("--max-time %s: %u of %u rows were begun, the others are left out", max->text,
+	     c->result.row, c->result.rows);
+	return true;
+}
+
 static int run_plan(struct client *c, struct plan *plan)
 {
 	struct session *s = &c->session;
-	int rc = 0;
+	uint64_t began = watch_now();
+	int rc = plan_bound(s->opt, plan, &s->device.facts.caps, &s->peer_device.caps);
 
-	c->result.overview = plan->overview;
-	for (size_t i = 0; i < plan->count; i++)
-		c->result.rows += !left_out(c, plan, &plan->points[i]);
+	if (!rc && plan->sweep)
+		rc = plan_fit_sweep(s->opt, plan, &s->device.facts.caps, &s->peer_device.caps);
+	if (!rc)
+		describe_sweep(c, plan);
 	for (size_t i = 0; i < plan->count && !rc; i++) {
 		struct point *p = &plan->points[i];
 
-		if (left_out(c, plan, p))
+		if (out_of_time(c, began))
+			break;
+		rc = reconnect(c);
+		if (rc || left_out(c, plan, p))
 			continue;
 		c->result.ends_line = i + 1 == plan->count || p[1].op.value != p->op.value;
-		rc = plan_fit(s->opt, p, &s->device.facts.caps, &s->peer_device.caps);
-		if (!rc)
-			rc = run_row(c, p);
+		rc = run_point(c, plan, i);
 	}
+	if (c->failed && plan->sweep)
+		note("%u of %u rows failed; the first: %s", c->failed, c->result.rows,
+		     c->first_failure);
 	return rc;
 }
 
@@ -307,10 +452,10 @@ static int run_session(struct client *c, const struct options *opt, struct watch
 		rc = exchange_facts(&c->session);
 	if (!rc)
 		rc = run_plan(c, plan);
-	if (!rc)
+	if (!rc && !c->lost)
 		dialog_send(&c->session, message_simple("BYE"));
 	session_close(&c->session);
-	return rc;
+	return rc || !c->failed ? rc : -EIO;
 }
 
 int client_run(const struct options *opt, struct watch *watch, const struct reporter *reporter)
@@ -325,6 +470,7 @@ int client_run(const struct options *opt, struct watch *watch, const struct repo
 		c->reporter = reporter;
 		c->session = (struct session){ .watch = watch, .channel = { .fd = -1 } };
 		rc = run_session(c, opt, watch, &plan);
+		reporter->end(reporter->out);
 	}
 	plan_free(&plan);
 	free(c);

@@ -12,6 +12,7 @@
 
 #define WAITING "while waiting for"
 #define GIVE_UP_NS 1000000000 /* for a last word to a peer that may not listen any more */
+#define END_ROW_NS 4000000000 /* for the peer to leave a row: its data thread has two seconds */
 
 int dialog_greet(struct channel *c, bool busy)
 {
@@ -90,8 +91,11 @@ int dialog_told_abort(struct session *s, const json_t *message)
 
 	if (message_get_abort(message, &m, &key))
 		return dialog_told_bad(s, message, key);
+	s->rejected = !strcmp(message_type(message), "REJECT");
+	s->row_over = m.row;
 	return fail(m.class == FAIL_USAGE ? FAIL_USAGE : m.class == FAIL_SETUP ? FAIL_SETUP :
-		    FAIL_RUN, ECONNABORTED, "the %s %s gave up: %s", s->peer_is, s->peer, m.text);
+		    FAIL_RUN, ECONNABORTED, "the %s %s %s: %s", s->peer_is, s->peer,
+		    s->rejected ? "refused" : "gave up", m.text);
 }
 
 int dialog_told_undue(const struct session *s, const json_t *message, const char *due)
@@ -175,21 +179,100 @@ int dialog_expect(struct session *s, const char *type, json_t **message)
 	return rc;
 }
 
+static int send_last_word(struct session *s, const char *type, bool row)
+{
+	const struct failure *f = fail_last();
+	struct message_abort m = { .class = f->class, .row = row };
+	json_t *json;
+	int rc;
+
+	snprintf(m.text, sizeof(m.text), "%s",
+		 f->class == FAIL_NONE ? "it was interrupted" : f->text);
+	json = message_abort(type, &m);
+	rc = json ? channel_send(&s->channel, json) : -ENOMEM;
+	json_decref(json);
+	return rc;
+}
+
+/* The next message while a row is being ended; everything but its end is of the past. */
+static int take_end_of_row(struct session *s, uint64_t deadline)
+{
+	struct message_abort m;
+	const char *key;
+	unsigned int what;
+	json_t *json;
+	int rc = channel_next(&s->channel, &json);
+
+	if (rc > 0) {
+		bool ends = !strcmp(message_type(json), "ABORT");
+
+		s->row_over = ends && !message_get_abort(json, &m, &key) && m.row;
+		json_decref(json);
+		return ends && !s->row_over ? -ECONNABORTED : 0;
+	}
+	if (rc < 0)
+		return rc;
+	if (s->watch->peer_gone)
+		return -ECONNRESET;
+	what = watch_wait(s->watch, deadline);
+	if (what & WATCH_SIGNAL)
+		return -EINTR;
+	return what & WATCH_TIMEOUT && !(what & WATCH_CHANNEL) ? -ETIMEDOUT : 0;
+}
+
+static bool cannot_talk(const struct session *s)
+{
+	return s->channel.fd < 0 || s->channel.broken || s->watch->peer_gone;
+}
+
+void dialog_leave_row(struct session *s, bool goes_on)
+{
+	uint64_t patience = s->channel.send_timeout_ns;
+
+	if (cannot_talk(s))
+		return;
+	s->left = true;
+	s->gave_up = !goes_on;
+	s->channel.send_timeout_ns = GIVE_UP_NS < patience ? GIVE_UP_NS : patience;
+	send_last_word(s, "ABORT", goes_on);
+	s->channel.send_timeout_ns = patience;
+}
+
+int dialog_end_row(struct session *s)
+{
+	uint64_t deadline = watch_now() + (s->stall_ns < END_ROW_NS ? s->stall_ns : END_ROW_NS);
+	bool in_row = s->in_row, left = s->left;
+	int rc;
+
+	s->in_row = false;
+	s->left = false;
+	s->running = false;
+	if (cannot_talk(s) || s->gave_up)
+		return -ECONNRESET;
+	if (!in_row)
+		return s->client ? 0 : send_last_word(s, "REJECT", false);
+	if (s->rejected) {
+		s->rejected = false;
+		return 0;
+	}
+	rc = left ? 0 : send_last_word(s, "ABORT", true);
+	while (!rc && !s->row_over)
+		rc = take_end_of_row(s, deadline);
+	s->row_over = false;
+	return rc;
+}
+
 void dialog_give_up(struct session *s)
 {
 	const struct failure *f = fail_last();
-	struct message_abort m = { .class = f->class };
-	json_t *json;
 
-	if (s->channel.fd < 0 || s->channel.broken || s->watch->peer_gone ||
-	    !s->channel.greeted)
+	if (cannot_talk(s) || !s->channel.greeted || s->gave_up)
 		return;
 	if (f->class == FAIL_NONE && !s->watch->signal)
 		return;
-	snprintf(m.text, sizeof(m.text), "%s",
-		 f->class == FAIL_NONE ? "it was interrupted" : f->text);
-	json = message_abort("ABORT", &m);
 	s->channel.send_timeout_ns = GIVE_UP_NS;
-	channel_send(&s->channel, json);
-	json_decref(json);
+	if (s->rejected)
+		dialog_send(s, message_simple("BYE")); /* the peer knows why, it said so */
+	else
+		send_last_word(s, "ABORT", false);
 }

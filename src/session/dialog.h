@@ -42,6 +42,22 @@ int dialog_told_garbage(struct session *s, int rc, const char *when, const char 
 /* Tells what an ABORT or REJECT of the peer's says; returns -ECONNABORTED. */
 int dialog_told_abort(struct session *s, const json_t *message);
 
+/*
+ * A row in its phases failed here: says so before its queue pairs are broken up, or the peer would
+ * see that they do not answer any more and take that for the cause. goes_on: the session does, by
+ * dialog_end_row(); else this is the last word.
+ */
+void dialog_leave_row(struct session *s, bool goes_on);
+
+/*
+ * A row failed here or there, and the session is to go on. Before both sides were at work on it
+ * the server refuses with REJECT. Else each side sends one ABORT whose row is true and takes
+ * everything up to the other's, so that nothing of the row is left in the connection. A peer that
+ * does not know this gives up: then, and when the peer is gone, the session is lost. 0 or -errno
+ * (not told).
+ */
+int dialog_end_row(struct session *s);
+
 /* Tells the peer why this side gives up, if anything was told and the peer is there. */
 void dialog_give_up(struct session *s);
 

@@ -542,6 +542,8 @@ int phases_run(struct row *r, struct phases_end *end)
 		rc = row_told_lane(r);
 		return rc ? rc : check_counts(r);
 	}
+	dialog_leave_row(s, rc != -EINTR && !s->watch->signals && !end->peer_interrupted &&
+			 !s->alone);
 	if (row_abort(r)) {
 		s->stuck = true;
 		note("the data thread does not leave %s: the process ends", s->device.facts.name);

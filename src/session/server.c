@@ -159,37 +159,50 @@ static void bound_stall(struct session *s, uint64_t asked)
 		     units_time(limit, sizeof(limit), most));
 }
 
-static int serve_point(struct session *s, const json_t *json)
+static int serve_point(struct session *s, const struct message_point *m)
 {
-	struct message_point m = { 0 };
-	const char *key;
 	struct row *r;
-	int rc = message_get_point(json, &m, &key);
+	int rc = plan_check_limits(&m->point, &s->device.facts.caps, "the server's device");
 
-	if (rc)
-		return dialog_told_bad(s, json, key);
-	bound_stall(s, m.point.stall_timeout.value);
-	rc = plan_check_limits(&m.point, &s->device.facts.caps, "the server's device");
 	if (!rc)
-		rc = plan_check_limits(&m.point, &s->peer_device.caps, "the client's device");
+		rc = plan_check_limits(&m->point, &s->peer_device.caps, "the client's device");
 	if (rc)
 		return rc;
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return fail(FAIL_SETUP, ENOMEM, "out of memory for a row");
-	rc = row_prepare(r, s, &m.point, (struct row_wish){ .keep = m.keep });
+	rc = row_prepare(r, s, &m->point, (struct row_wish){ .keep = m->keep });
 	if (!rc) {
 		struct message_accept accept = {
 			.inline_size = r->queues.inline_size, .stall_ns = s->stall_ns,
 			.kept = r->reused,
 		};
 
+		s->in_row = !m->plan_only;
 		rc = dialog_send(s, message_accept(&accept));
 	}
-	if (!rc && !m.plan_only)
+	if (!rc && !m->plan_only)
 		rc = measure_row(r);
 	row_free(r);
 	return rc;
+}
+
+/* A row that fails does not end the session where client and server can agree on its end. */
+static int serve_row(struct session *s, const json_t *json)
+{
+	struct message_point m = { 0 };
+	const char *key;
+	int rc = message_get_point(json, &m, &key);
+
+	if (rc)
+		return dialog_told_bad(s, json, key);
+	bound_stall(s, m.point.stall_timeout.value);
+	rc = serve_point(s, &m);
+	if (rc && (rc == -EINTR || s->stuck || dialog_end_row(s)))
+		return rc;
+	s->in_row = false;
+	fail_set_aside();
+	return 0;
 }
 
 static int serve_points(struct session *s)
@@ -210,7 +223,7 @@ static int serve_points(struct session *s)
 			return 0;
 		}
 		if (!strcmp(message_type(json), "POINT"))
-			rc = serve_point(s, json);
+			rc = serve_row(s, json);
 		else
 			rc = dialog_told_undue(s, json, "POINT");
 		json_decref(json);

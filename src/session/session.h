@@ -25,6 +25,12 @@ struct session {
 	bool met;   /* the peer has shown that it is rdmeter */
 	bool running; /* a row's traffic has begun, and its results are not told yet */
 	bool stuck; /* a data thread did not leave the provider: the process has to end */
+	bool in_row;   /* both sides are at work on a row */
+	bool rejected; /* the peer refused the row, and waits for the next */
+	bool row_over; /* the peer has ended the row, and waits for this side to */
+	bool left;     /* this side has told the peer that it ends the row... */
+	bool gave_up;  /* ...and the session with it */
+	bool alone;    /* a client's only row: when it fails the session is over */
 	const char *peer_is; /* "server" or "client": what the other side is */
 	char peer[80];       /* its address, as text */
 	struct sockaddr_storage local; /* of the control connection */

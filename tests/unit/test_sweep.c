@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "control/messages.h"
 #include "plan/plan.h"
 
 #include <cmocka.h> /* late: it has a macro named fail */
@@ -272,6 +273,36 @@ static void ready_sweeps(void **state)
 	}
 }
 
+/* A peer of before these keys does not send them; what it gets is what it ever got. */
+static void absent_marks_are_false(void **state)
+{
+	(void)state;
+	for (int set = 0; set < 2; set++) {
+		struct message_accept accept = { .kept = set }, accept_got = { .kept = !set };
+		struct message_abort word = { .row = set }, word_got = { .row = !set };
+		struct message_point asked = { .keep = set }, asked_got = { .keep = !set };
+		const char *key;
+		json_t *json = message_accept(&accept);
+
+		assert_int_equal(json_object_get(json, "kept") != NULL, set);
+		assert_int_equal(message_get_accept(json, &accept_got, &key), 0);
+		assert_int_equal(accept_got.kept, set);
+		json_decref(json);
+		json = message_abort("ABORT", &word);
+		assert_int_equal(json_object_get(json, "row") != NULL, set);
+		assert_int_equal(message_get_abort(json, &word_got, &key), 0);
+		assert_int_equal(word_got.row, set);
+		json_decref(json);
+		resolved(&asked.point, "-s 64");
+		asked.point.mtu.value = 1024;
+		json = message_point(&asked);
+		assert_int_equal(json_object_get(json, "keep") != NULL, set);
+		assert_int_equal(message_get_point(json, &asked_got, &key), 0);
+		assert_int_equal(asked_got.keep, set);
+		json_decref(json);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +315,7 @@ int main(void)
 		cmocka_unit_test(shuffled),
 		cmocka_unit_test(devices),
 		cmocka_unit_test(ready_sweeps),
+		cmocka_unit_test(absent_marks_are_false),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
