@@ -189,6 +189,9 @@ int sweep_check(const struct options *opt, const struct plan *plan)
 		return fail(FAIL_USAGE, EINVAL, "--pivot: it shows two options that vary, beside "
 			    "--test, and there %s; give another one several values, or drop it",
 			    pivoted ? "is one" : "is none");
+	if (plan->sweep && opt->duration.given && !opt->duration.num)
+		return fail(FAIL_USAGE, EINVAL, "--duration 0 with a sweep: its first row would "
+			    "not end; give each row a duration");
 	if (opt->shuffle.given && plan->overview)
 		return fail(FAIL_USAGE, EINVAL, "--shuffle with the overview: its lines have an "
 			    "order; drop it, or give --op");

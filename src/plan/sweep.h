@@ -37,7 +37,7 @@ void sweep_take(const struct sweep *s, size_t i, struct options *one);
  */
 int sweep_finish(const struct sweep *sweep, const struct options *opt, struct plan *plan);
 
-/* Refuses options that are only of use to a sweep where there is none. 0, or -errno told. */
+/* Refuses options that need a sweep where there is none, and the other way. 0, or -errno told. */
 int sweep_check(const struct options *opt, const struct plan *plan);
 
 /* The failure told last is why point i cannot be; it is forgotten. 0, or -ENOMEM told. */

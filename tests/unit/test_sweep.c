@@ -174,6 +174,7 @@ static void bad_sweeps(void **state)
 			     "is none" },
 		{ "--pivot -s 1,2 --test lat,bw", "--pivot: it shows two options that vary, beside "
 						  "--test, and there is one" },
+		{ "-D 0 -s 1,2", "--duration 0 with a sweep" },
 		{ "--shuffle 1", "--shuffle with the overview" },
 		{ "-s 1:400:+1 -t 1:400:+1", "--size, --tx-depth: more than 100000 rows" },
 		{ "-n 1:100000:+1 -s 1:100000:+1 -t 1:100000:+1 -r 1:100000:+1",
