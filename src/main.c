@@ -17,6 +17,7 @@
 #include "report/outputs.h"
 #include "report/overview.h"
 #include "report/require.h"
+#include "report/resume.h"
 #include "report/stored.h"
 #include "session/devices.h"
 #include "session/session.h"
@@ -76,16 +77,30 @@ static void report_row(void *outputs, const struct result *r)
 		note_requirements(r);
 }
 
+static struct resume resumed;
+
+static int report_resumed(void *outputs, const struct result *r)
+{
+	struct result was = *r;
+	int rc = resume_take(&resumed, &was);
+
+	if (rc > 0)
+		report_row(outputs, &was);
+	return rc;
+}
+
 static void report_end(void *outputs)
 {
 	progress_end();
+	if (resumed.name)
+		note("--resume '%s': %zu rows had been measured", resumed.name, resumed.taken);
 	outputs_end(outputs);
 }
 
 static int run_measure(const struct options *opt, struct watch *watch, struct outputs *o)
 {
 	const struct reporter reporter = {
-		o, report_begin, report_row, report_end, &required,
+		o, report_begin, report_row, report_end, report_resumed, &required,
 	};
 	int rc = requirements_parse(&required, opt);
 
@@ -192,6 +207,22 @@ static int finish(struct outputs *o, int rc, struct watch *watch)
 	return fail_worst() != FAIL_NONE ? (int)fail_worst() : rc;
 }
 
+/* What a measurement needs before it begins: files, and what an earlier one has left. */
+static int open_measure(struct outputs *o, const struct options *opt)
+{
+	int rc;
+
+	if (opt->command != COMMAND_MEASURE)
+		return 0;
+	document_ask(&o->document, opt);
+	rc = resume_open(&resumed, opt, &o->document);
+	if (rc)
+		return rc;
+	if (resumed.name)
+		o->document.before = &resumed.document;
+	return outputs_open(o, opt);
+}
+
 int main(int argc, char **argv)
 {
 	struct outputs outputs = { 0 };
@@ -203,14 +234,15 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "");
 	out = keep_stdout();
 	if (!out || outputs_new(&outputs, out, argc, argv) || options_parse(&opt, argc, argv) ||
-	    (opt.command == COMMAND_MEASURE && outputs_open(&outputs, &opt)) ||
-	    watch_open(&watch)) {
+	    open_measure(&outputs, &opt) || watch_open(&watch)) {
 		outputs_free(&outputs);
+		resume_close(&resumed);
 		exit((int)fail_last()->class);
 	}
 	rc = commands[opt.command](&opt, &watch, &outputs);
 	watch_close(&watch);
 	rc = finish(&outputs, rc, &watch);
 	outputs_free(&outputs);
+	resume_close(&resumed);
 	exit(rc);
 }

@@ -192,6 +192,10 @@ int sweep_check(const struct options *opt, const struct plan *plan)
 	if (plan->sweep && opt->duration.given && !opt->duration.num)
 		return fail(FAIL_USAGE, EINVAL, "--duration 0 with a sweep: its first row would "
 			    "not end; give each row a duration");
+	if (opt->resume.given && (!plan->sweep || opt->plan.given))
+		return fail(FAIL_USAGE, EINVAL, "--resume%s: it goes on with a sweep that is run; "
+			    "%s, or drop it", opt->plan.given ? " with --plan" : "",
+			    opt->plan.given ? "drop --plan" : "give an option several values");
 	if (opt->shuffle.given && plan->overview)
 		return fail(FAIL_USAGE, EINVAL, "--shuffle with the overview: its lines have an "
 			    "order; drop it, or give --op");

@@ -116,7 +116,6 @@ int outputs_open(struct outputs *o, const struct options *opt)
 	static const struct option_value standard = { .given = true, .text = "-" };
 	int rc;
 
-	document_ask(&o->document, opt);
 	rc = open_all(o, opt);
 	if (!rc && !o->standard)
 		rc = open_format(o, "text", &standard, &formats[FORMAT_TEXT]);

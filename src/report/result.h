@@ -57,6 +57,11 @@ struct reporter {
 	void (*begin)(void *out, const struct result *r); /* what is about to be measured */
 	void (*row)(void *out, const struct result *r);   /* what came of it */
 	void (*end)(void *out); /* all rows are over, or the run is; what it was told still is */
+	/*
+	 * Before a row of a sweep is measured: 1 when an earlier run has done that, and it has been
+	 * reported as it was left. 0, or -errno told.
+	 */
+	int (*resume)(void *out, const struct result *r);
 	const struct requirements *required; /* goes into every result */
 };
 

@@ -121,7 +121,6 @@ static void fill_result(struct client *c, const struct row *r)
 
 	c->result.point = r->point;
 	c->result.samples = NULL;
-	c->result.required = c->reporter->required;
 	c->result.side[SIDE_CLIENT] = (struct side){
 		.host = s->host, .device = s->device.facts, .inline_size = r->queues.inline_size,
 		.outstanding = plan_outstanding(&r->point, ours, theirs),
@@ -298,6 +297,7 @@ static void begin_row(struct client *c, const struct point *p)
 	c->result.point = *p;
 	c->result.failed = NULL;
 	c->result.interrupted = false;
+	c->result.required = c->reporter->required;
 	c->result.side[SIDE_CLIENT] = (struct side){ .host = s->host, .device = s->device.facts };
 	c->result.side[SIDE_SERVER] = (struct side){
 		.host = s->peer_host, .device = s->peer_device,
@@ -387,6 +387,12 @@ static int run_point(struct client *c, const struct plan *plan, size_t i)
 	int rc = 0;
 
 	begin_row(c, p);
+	if (plan->sweep)
+		rc = c->reporter->resume(c->reporter->out, &c->result);
+	if (rc) {
+		c->result.row++;
+		return rc < 0 ? rc : 0;
+	}
 	fail_hold(plan->sweep);
 	if (plan->refused[i])
 		rc = fail(plan->refused[i]->class, EINVAL, "%s", plan->refused[i]->text);
