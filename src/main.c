@@ -32,9 +32,13 @@
  */
 static FILE *keep_stdout(void)
 {
+	static char buffer[65536];
 	int fd = dup(STDOUT_FILENO);
 	FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 
+	/* Few writes: one that fails between two flushes would leave its cause behind. */
+	if (out)
+		setvbuf(out, buffer, _IOFBF, sizeof(buffer));
 	if (!out || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
 		fail(FAIL_SETUP, errno, "standard output: %s; open it", strerror(errno));
 		return NULL;

@@ -173,8 +173,12 @@ static int decode_maybe(const struct field *f, const json_t *json, void *at)
 		[FIELD_MAYBE_DOUBLE] = FIELD_DOUBLE, [FIELD_MAYBE_TEXT] = FIELD_TEXT,
 	};
 	const struct field as = { f->key, f->offset, f->size, known[f->kind] };
+	int rc = decode_one(&as, json, at);
 
-	return decode_one(&as, json, at);
+	/* A value that no known one has: there is one way to say so. */
+	if (!rc && is_unknown(f, at))
+		set_unknown(f, at);
+	return rc;
 }
 
 static int decode_one(const struct field *f, const json_t *json, void *at)

@@ -42,8 +42,8 @@ fake() {
 	local script=$1
 	shift
 	code=0
-	LD_PRELOAD="$FAKEVERBS_SO" FAKEVERBS="$script" \
-		timeout 60 "$RDMETER" -p "$port" "$@" 127.0.0.1 >out 2>err 3>&- || code=$?
+	timeout 60 env LD_PRELOAD="$FAKEVERBS_SO" FAKEVERBS="$script" \
+		"$RDMETER" -p "$port" "$@" 127.0.0.1 >out 2>err 3>&- || code=$?
 	echo "code $code"
 	cat out err
 }
@@ -248,7 +248,7 @@ rows() {
 
 @test "a lost session is made anew for the next row" {
 	fake_server "stall=200:3600s" --stall-timeout 60
-	LD_PRELOAD="$FAKEVERBS_SO" timeout 60 "$RDMETER" -p "$port" --direction in -n 300 -Q 1 \
+	timeout 60 env LD_PRELOAD="$FAKEVERBS_SO" "$RDMETER" -p "$port" --direction in -n 300 -Q 1 \
 		-t 16,17 127.0.0.1 >out 2>err 3>&- &
 	client=$!
 	started+=("$client")
