@@ -67,7 +67,7 @@ quick=(--test bw -s 64 -n 20000)
 
 @test 'all rows have to hold it' {
 	server
-	wants 1 --op write,read --test lat,bw -n 200 --require 'msg<1/s' --require 'p50<10s'
+	wants 1 --op write,read --test lat,bw -n 1000 --require 'msg<1/s' --require 'p50<10s'
 	[ "$(grep -c '^require msg<1/s: fails' out)" -eq 2 ]
 	[ "$(grep -c '^require msg<1/s: does not apply to this test$' out)" -eq 2 ]
 	[ "$(grep -c '^require p50<10s: holds' out)" -ge 3 ]

@@ -363,6 +363,11 @@ has_device() {
 	server
 	python3 "$peer" connect "$port" magic hold:2 read >seen 3>&- &
 	talk=$!
+	# Connected, and the server has had the time to see it.
+	for _ in {1..100}; do
+		! grep -qE "$(printf ':%04X [0-9A-F]+:[0-9A-F]{4} 01' "$port")" /proc/net/tcp{,6} || break
+		sleep 0.1
+	done
 	sleep 1
 	kill -TERM "$server"
 	ends_with 143

@@ -75,6 +75,7 @@ static void fill_target(struct fixture *f)
 	f->result.interrupted = true;
 	f->result.row = 7;
 	f->result.ends_line = true;
+	f->result.resumed = true;
 }
 
 static void fill_failed(struct fixture *f)
@@ -172,6 +173,7 @@ static void round_trip(void **state)
 		json_t *json, *again;
 		const struct result *a, *b;
 
+		close_fixture(state);
 		assert_int_equal(open_fixture(state), 0);
 		f = *state;
 		fills[i](f);
@@ -189,6 +191,7 @@ static void round_trip(void **state)
 		assert_true(a->clock_drift_ppm == b->clock_drift_ppm);
 		assert_int_equal(a->interrupted, b->interrupted);
 		assert_int_equal(a->ends_line, b->ends_line);
+		assert_int_equal(a->resumed, b->resumed);
 		assert_int_equal(a->row, b->row);
 		assert_int_equal(record_status(a), record_status(b));
 		assert_string_equal(a->failed ? a->failed : "", b->failed ? b->failed : "");
@@ -201,9 +204,7 @@ static void round_trip(void **state)
 		json_decref(again);
 		json_decref(json);
 		free(record);
-		close_fixture(state);
 	}
-	open_fixture(state);
 }
 
 static void ends_round_trip(void **state)
