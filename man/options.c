@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Prints the OPTIONS part of the manual page: `make update-man` puts it there. */
+/*
+ * Prints what is made of the option table: the OPTIONS part of the manual page, which
+ * `make update-man` puts there, or with "completion" the first part of the bash completion.
+ */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli/help.h"
+#include "completion.h"
 
-int main(void)
+int main(int argc, char **argv)
 {
-	help_print_manual(stdout);
-	return 0;
+	if (argc == 1) {
+		help_print_manual(stdout);
+	} else if (argc == 2 && !strcmp(argv[1], "completion")) {
+		completion_print(stdout);
+	} else {
+		fputs("usage: options [completion]\n", stderr);
+		return 2;
+	}
+	return fflush(stdout) ? 1 : 0;
 }
