@@ -65,13 +65,48 @@ static void compare_qps(const struct lane *l, struct measure *m)
 	}
 }
 
-/* Intervals end on a grid from the window's opening; the window's own end comes first. */
+/* A reader takes the mark for whole if `marks` is even, and the same before and after. */
+static void mark(struct lane *l, uint64_t now, uint64_t count)
+{
+	struct lane_report *r = l->report;
+	uint64_t posted = atomic_load_explicit(&r->posted, memory_order_relaxed);
+	uint64_t completed = atomic_load_explicit(&r->completed, memory_order_relaxed);
+
+	atomic_fetch_add(&r->marks, 1);
+	atomic_store(&r->mark_ns, clock_ns(&l->clock, now - l->opened));
+	atomic_store(&r->mark_count, count - l->measure->warmup);
+	atomic_store(&r->mark_in_flight, posted - completed);
+	atomic_fetch_add(&r->marks, 1);
+}
+
+bool lane_read_mark(const struct lane_report *r, struct lane_mark *m)
+{
+	unsigned int marks;
+
+	do {
+		marks = atomic_load(&r->marks);
+		m->ns = atomic_load(&r->mark_ns);
+		m->count = atomic_load(&r->mark_count);
+		m->in_flight = atomic_load(&r->mark_in_flight);
+	} while (marks & 1 || marks != atomic_load(&r->marks));
+	return marks;
+}
+
+static uint64_t after(const struct lane *l, uint64_t now, uint64_t step)
+{
+	return l->opened + ((now - l->opened) / step + 1) * step;
+}
+
+/*
+ * Edges lie on a grid from the window's opening; the window's own end comes first. Those of the
+ * series become fewer with time, the others keep what is published fresh.
+ */
 static void next_interval(struct lane *l, uint64_t now)
 {
-	uint64_t step = l->interval * series_stride(&l->measure->series);
 	uint64_t end = l->opened + l->window;
 
-	l->next_edge = l->opened + ((now - l->opened) / step + 1) * step;
+	l->next_point = after(l, now, l->interval * series_stride(&l->measure->series));
+	l->next_edge = after(l, now, l->interval);
 	if (!l->counts && end > now && end < l->next_edge)
 		l->next_edge = end;
 }
@@ -93,6 +128,7 @@ static void open_window(struct lane *l, uint64_t now)
 		l->qp[i].at_open = messages_of(l, &l->qp[i]);
 	series_start(&m->series, m->window.t0, l->count);
 	next_interval(l, now);
+	mark(l, now, l->count);
 }
 
 static void close_window(struct lane *l, uint64_t now, uint64_t count)
@@ -108,6 +144,7 @@ static void close_window(struct lane *l, uint64_t now, uint64_t count)
 	m->window.count = count - m->warmup;
 	compare_qps(l, m);
 	series_close(&m->series, m->window.t1, count);
+	mark(l, now, count);
 	reach(l, LANE_CLOSED);
 }
 
@@ -165,7 +202,9 @@ void lane_edge(struct lane *l, uint64_t now)
 	if (l->state == STATE_OPEN && over(l, now)) {
 		close_window(l, now, l->count);
 	} else if (l->state == STATE_OPEN && now > l->opened) {
-		series_add(&l->measure->series, since_start(l, now), l->count);
+		if (now >= l->next_point)
+			series_add(&l->measure->series, since_start(l, now), l->count);
+		mark(l, now, l->count);
 		l->last_ticks = now;
 		l->last_count = l->count;
 		next_interval(l, now);

@@ -51,6 +51,15 @@ struct lane_control {
 struct lane_report {
 	_Alignas(LANE_LINE) atomic_uint reached;
 	_Atomic uint64_t posted, completed, received;
+	atomic_uint marks; /* twice how many there were, and one while the next is written */
+	_Atomic uint64_t mark_ns, mark_count, mark_in_flight;
+};
+
+/* How far the window had come at one of its edges, its opening and its end included. */
+struct lane_mark {
+	uint64_t ns;        /* since it opened */
+	uint64_t count;     /* messages in it */
+	uint64_t in_flight; /* posted and not yet known to be done */
 };
 
 /* wr_id: which queue pair, how many of its requests are done once this one is, and two marks. */
@@ -146,6 +155,7 @@ struct lane {
 	uint64_t interval;       /* ticks */
 	uint64_t started, opened; /* ticks */
 	uint64_t last_ticks, last_count; /* at the last edge */
+	uint64_t next_point; /* ticks: which edge is the series' next */
 	int event_fd; /* told when `reached` changes */
 	struct measure *measure;
 	struct histogram *spare;
@@ -182,6 +192,9 @@ void lane_edge(struct lane *l, uint64_t now) __attribute__((noinline, cold));
 
 /* Cold: what has been counted so far, for the control thread. */
 void lane_publish(struct lane *l) __attribute__((noinline, cold));
+
+/* For the control thread: the last mark. False while the window has not opened. */
+bool lane_read_mark(const struct lane_report *r, struct lane_mark *m);
 
 /* Cold: a completion failed. Keeps what is valid of it. */
 void lane_failed(struct lane *l, const struct ibv_wc *wc, bool receive)

@@ -198,7 +198,7 @@ static void closes_by_time(void **state)
 	assert_true(l->next_edge == l->started + 700 * MS);
 	edge(f, 701 * MS, 210); /* late: the next is on the grid all the same */
 	assert_true(l->next_edge == l->started + 750 * MS); /* the end comes before the grid */
-	edge(f, 750 * MS - 1, 259);
+	edge(f, 750 * MS - 1, 259); /* one that no interval ends at */
 	assert_int_equal(l->state, STATE_OPEN);
 	edge(f, 750 * MS, 260);
 	assert_int_equal(l->state, STATE_OVER);
@@ -215,12 +215,12 @@ static void closes_by_time(void **state)
 	assert_true(f->measure.window.t1 == 750 * MS);
 	assert_true(l->next_edge == l->started + 1000 * MS);
 	assert_int_equal(woken(f), 0);
-	assert_int_equal(f->measure.series.n, 4);
+	/* The last 49 ms are less than half of the interval before, and join it. */
+	assert_int_equal(f->measure.series.n, 3);
 	assert_true(f->measure.series.point[0].t == 500 * MS);
 	assert_true(f->measure.series.point[1].t == 600 * MS);
-	assert_true(f->measure.series.point[2].t == 701 * MS);
-	assert_true(f->measure.series.point[3].t == 750 * MS);
-	assert_int_equal(f->measure.series.point[3].count, 260);
+	assert_true(f->measure.series.point[2].t == 750 * MS);
+	assert_int_equal(f->measure.series.point[2].count, 260);
 }
 
 /* A window that ends before the first interval does has that end, not the interval's. */
@@ -370,12 +370,54 @@ static void interval_grid(void **state)
 		edge(f, l->next_edge - l->started + 7, n);
 	}
 	assert_int_equal(series_stride(&f->measure.series), 2);
-	assert_true(l->next_edge == l->started + 500 * MS + 1026 * 100 * MS);
+	assert_int_equal(f->measure.series.n, 513);
+	/* What is published stays as fresh, but only every other edge ends an interval. */
+	assert_true(l->next_edge == l->started + 500 * MS + 1025 * 100 * MS);
 	edge(f, l->next_edge - l->started, n + 20);
-	assert_true(l->next_edge == l->started + 500 * MS + 1028 * 100 * MS);
+	assert_int_equal(f->measure.series.n, 513);
+	assert_true(l->next_edge == l->started + 500 * MS + 1026 * 100 * MS);
+	edge(f, l->next_edge - l->started, n + 30);
+	assert_int_equal(f->measure.series.n, 514);
+	assert_true(f->measure.series.point[513].t == 500 * MS + 1026 * 100 * MS);
 	/* Edges that were slept through are not made up for. */
 	edge(f, 500 * MS + 1501 * 100 * MS, n + 40);
 	assert_true(l->next_edge == l->started + 500 * MS + 1502 * 100 * MS);
+}
+
+static void assert_mark(const struct fixture *f, uint64_t ns, uint64_t count, uint64_t in_flight)
+{
+	struct lane_mark m;
+
+	assert_true(lane_read_mark(&f->report, &m));
+	assert_true(m.ns == ns);
+	assert_true(m.count == count);
+	assert_true(m.in_flight == in_flight);
+}
+
+/* How far the window has come, from its opening at 500 ms with 10 messages to its end. */
+static void marks_the_window(void **state)
+{
+	struct fixture *f = *state;
+	struct lane_mark m;
+
+	lane_begin(&f->lane);
+	edge(f, 400 * MS, 8);
+	assert_false(lane_read_mark(&f->report, &m));
+	atomic_store(&f->control.open, true);
+	edge(f, 500 * MS, 10);
+	assert_mark(f, 0, 0, 3);
+	edge(f, 601 * MS, 110);
+	assert_mark(f, 101 * MS, 100, 3);
+	edge(f, 700 * MS, 111); /* too few for an interval, but told */
+	assert_mark(f, 200 * MS, 101, 3);
+	edge(f, 750 * MS, 260);
+	assert_mark(f, 250 * MS, 250, 3);
+	assert_int_equal(f->measure.window.count, 250);
+	/* The load stays on, and is not of the window. */
+	edge(f, 900 * MS, 400);
+	assert_mark(f, 250 * MS, 250, 3);
+	/* One that is being written is not read: four have been. */
+	assert_int_equal(atomic_load(&f->report.marks), 8);
 }
 
 static void publishes_progress(void **state)
@@ -545,7 +587,7 @@ int main(void)
 		TEST(counts_from_the_first),
 		TEST(receiver_counts_from_the_first),
 		TEST(interval_grid),
-		TEST(publishes_progress),
+		TEST(publishes_progress), TEST(marks_the_window),
 		TEST(early_drain_closes_now),
 		TEST(receiver_drained_closes_now),
 		TEST(abort_closes_at_the_last_edge),
