@@ -16,6 +16,7 @@
 #include "report/devices.h"
 #include "report/outputs.h"
 #include "report/overview.h"
+#include "report/progress.h"
 #include "report/require.h"
 #include "report/resume.h"
 #include "report/stored.h"
@@ -49,8 +50,7 @@ static FILE *keep_stdout(void)
 static void report_begin(void *outputs, const struct result *r)
 {
 	outputs_begin(outputs, r);
-	if (r->overview || (r->sweep && !r->sweep->plan_only))
-		progress_begin(r);
+	progress_begin(r);
 }
 
 static struct requirements required;
@@ -74,7 +74,7 @@ static void note_requirements(const struct result *r)
 
 static void report_row(void *outputs, const struct result *r)
 {
-	progress_end();
+	progress_row();
 	requirements_count(&required, r);
 	outputs_row(outputs, r);
 	if ((r->overview || r->sweep) && !r->failed)
@@ -104,10 +104,14 @@ static void report_end(void *outputs)
 static int run_measure(const struct options *opt, struct watch *watch, struct outputs *o)
 {
 	const struct reporter reporter = {
-		o, report_begin, report_row, report_end, report_resumed, &required,
+		.out = o, .begin = report_begin, .row = report_row, .end = report_end,
+		.resume = report_resumed, .required = &required,
+		.expect = progress_expect, .tick = progress_tick, .interval = progress_interval,
 	};
 	int rc = requirements_parse(&required, opt);
 
+	if (opt->quiet.given || opt->plan.given)
+		progress_none();
 	return rc ? rc : client_run(opt, watch, &reporter);
 }
 
@@ -236,6 +240,7 @@ int main(int argc, char **argv)
 	int rc;
 
 	setlocale(LC_CTYPE, "");
+	fail_before(progress_hide);
 	out = keep_stdout();
 	if (!out || outputs_new(&outputs, out, argc, argv) || options_parse(&opt, argc, argv) ||
 	    open_measure(&outputs, &opt) || watch_open(&watch)) {
@@ -243,6 +248,8 @@ int main(int argc, char **argv)
 		resume_close(&resumed);
 		exit((int)fail_last()->class);
 	}
+	if (opt.quiet.given)
+		note_none();
 	rc = commands[opt.command](&opt, &watch, &outputs);
 	watch_close(&watch);
 	rc = finish(&outputs, rc, &watch);

@@ -7,7 +7,8 @@
 
 static struct failure last;
 static enum fail_class aside; /* the worst that fail_set_aside() has seen */
-static bool held;
+static bool held, no_notes;
+static void (*before)(void);
 
 /* A control character of U+0080 to U+009F, as UTF-8 spells it. */
 static bool is_c1(const unsigned char *at)
@@ -26,6 +27,13 @@ void make_harmless(char *text)
 	}
 }
 
+static void print(const char *text)
+{
+	if (before)
+		before();
+	fprintf(stderr, "rdmeter: %s\n", text);
+}
+
 int fail(enum fail_class class, int errnum, const char *fmt, ...)
 {
 	va_list ap;
@@ -40,7 +48,7 @@ int fail(enum fail_class class, int errnum, const char *fmt, ...)
 	make_harmless(last.text);
 	last.class = class;
 	if (!held)
-		fprintf(stderr, "rdmeter: %s\n", last.text);
+		print(last.text);
 	return -errnum;
 }
 
@@ -81,14 +89,31 @@ void fail_clear(void)
 	last.text[0] = '\0';
 }
 
+void fail_tell(void)
+{
+	print(last.text);
+}
+
+void fail_before(void (*call)(void))
+{
+	before = call;
+}
+
+void note_none(void)
+{
+	no_notes = true;
+}
+
 void note(const char *fmt, ...)
 {
 	char text[FAIL_TEXT];
 	va_list ap;
 
+	if (no_notes)
+		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	make_harmless(text);
-	fprintf(stderr, "rdmeter: %s\n", text);
+	print(text);
 }

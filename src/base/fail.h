@@ -53,6 +53,15 @@ void fail_set_aside(void);
 /* What the exit code is: the worst class of those set aside and the last; FAIL_NONE for none. */
 enum fail_class fail_worst(void);
 
+/* Prints a failure that was held. */
+void fail_tell(void);
+
+/* Called before anything is printed here, for an unfinished line on stderr to be taken back. */
+void fail_before(void (*call)(void));
+
+/* Notes are not printed from here on; failures are. */
+void note_none(void);
+
 /* "rdmeter: TEXT" on stderr: something the user should know that stops nothing. */
 void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -305,10 +305,8 @@ static int set_value(struct options *opt, const struct option_row *row, const ch
 	struct option_value *v = option_value(opt, row);
 
 	v->given = true;
-	if (row->kind == OPTION_IGNORED) {
-		note("-%c is ignored: %s", row->letter, row->help);
+	if (row->kind == OPTION_IGNORED)
 		return 0;
-	}
 	if (row->kind == OPTION_FLAG) {
 		v->num = 1;
 		return 0;
@@ -415,10 +413,22 @@ static int check_serve(struct options *opt)
 	return 0;
 }
 
+/* Once all are parsed: --quiet may stand behind them. */
+static void note_ignored(struct options *opt)
+{
+	for (size_t i = 0; i < option_row_count && !opt->quiet.given; i++) {
+		const struct option_row *row = &option_rows[i];
+
+		if (row->kind == OPTION_IGNORED && option_value(opt, row)->given)
+			note("-%c is ignored: %s", row->letter, row->help);
+	}
+}
+
 /* A list of devices is asked for with the options of the control connection. */
 static bool suits_devices(const struct option_row *row)
 {
 	return row->group == GROUP_IGNORED || !strcmp(row->name, "script") ||
+	       !strcmp(row->name, "quiet") ||
 	       (row->group == GROUP_CONTROL && row->scope != SCOPE_SERVER);
 }
 
@@ -506,5 +516,7 @@ int options_parse(struct options *opt, int argc, char **argv)
 	build_tables(&tables);
 	rc = parse_words(opt, argc, argv, &tables);
 	free_tables(&tables);
+	if (!rc)
+		note_ignored(opt);
 	return rc ? rc : choose_command(opt, argc, argv, literal);
 }

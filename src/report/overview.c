@@ -5,8 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "cli/units.h"
 #include "config.h"
@@ -102,31 +100,4 @@ void overview_end(FILE *out)
 	if (in_line)
 		fputc('\n', out);
 	in_line = 0;
-}
-
-/* A terminal that has no width, or says that it is dumb, cannot take a line back. */
-static bool can_show(void)
-{
-	const char *term = getenv("TERM");
-	struct winsize size;
-
-	return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") &&
-	       !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col >= 40;
-}
-
-void progress_begin(const struct result *r)
-{
-	char size[UNITS_TEXT_SIZE];
-
-	if (can_show())
-		fprintf(stderr, "\r\033[K%u of %u: %s %s, %s", r->row + 1, r->rows,
-			point_op(&r->point)->name,
-			r->point.test.value == TEST_LAT ? "latency" : "bandwidth",
-			units_size(size, sizeof(size), r->point.size.value));
-}
-
-void progress_end(void)
-{
-	if (can_show())
-		fputs("\r\033[K", stderr);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Every operation on one line each, and what is going on meanwhile. */
+/* Every operation on one line each. */
 #ifndef RDMETER_REPORT_OVERVIEW_H
 #define RDMETER_REPORT_OVERVIEW_H
 
@@ -16,9 +16,5 @@ void overview_row(FILE *out, const struct result *r);
 
 /* Ends the line of an operation whose rows did not all come. */
 void overview_end(FILE *out);
-
-/* What is being measured, on a terminal that can show it, for as long as it is. */
-void progress_begin(const struct result *r);
-void progress_end(void);
 
 #endif

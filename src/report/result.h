@@ -51,6 +51,16 @@ struct result_sweep {
 	bool plan_only;       /* nothing is measured */
 };
 
+/* A part of a row's window, told while it lasts; the parts add up to it. */
+struct result_interval {
+	uint64_t from_ns, to_ns; /* since the window opened */
+	uint64_t count;          /* messages in it */
+	uint64_t in_flight;      /* at its end; only where this side keeps a queue full */
+	uint64_t retransmits, rnr; /* of the port here; only where its counters are known */
+	bool posts, counters;
+	bool of_server; /* nothing is counted here: it is what the server told, once a second */
+};
+
 /* Where results go while a session runs; main chooses the functions. */
 struct reporter {
 	void *out; /* theirs */
@@ -63,6 +73,11 @@ struct reporter {
 	 */
 	int (*resume)(void *out, const struct result *r);
 	const struct requirements *required; /* goes into every result */
+	/* Before the first row, each row to come; refused: it fails, not measured. */
+	void (*expect)(const struct point *p, bool refused, uint64_t max_time);
+	/* While a row runs. Returns the nanoseconds until it wants to be called again. */
+	uint64_t (*tick)(void);
+	void (*interval)(const struct result *r, const struct result_interval *i);
 };
 
 /* Whether that side sends, or begins; in both directions both do. */

@@ -14,6 +14,7 @@
 #include "report/result.h"
 #include "session/common.h"
 #include "session/dialog.h"
+#include "session/live.h"
 #include "session/net.h"
 
 #define BUSY_RETRY_NS 200000000
@@ -24,6 +25,7 @@ struct client {
 	const struct reporter *reporter;
 	struct result_sweep sweep;
 	struct plan *plan;
+	struct live live;
 	uint32_t server_inline;
 	bool kept; /* the server goes on with the queue pairs of the row before */
 	bool many;  /* rows: one that fails does not keep the others from being run */
@@ -232,7 +234,10 @@ static int measure_row(struct client *c, struct row *r, struct phases_end *end,
 	int rc;
 
 	c->reporter->begin(c->reporter->out, result);
+	r->live = &c->live;
+	live_begin(r->live);
 	rc = phases_run(r, end);
+	live_end(r->live, r);
 	result->side[SIDE_CLIENT].measure = r->measure;
 	result->samples = r->samples;
 	result->interrupted = end->interrupted || end->peer_interrupted;
@@ -367,8 +372,13 @@ static void describe_sweep(struct client *c, struct plan *plan)
 	c->result.overview = plan->overview;
 	c->many = plan->count > 1;
 	c->session.alone = !c->many;
-	for (size_t i = 0; i < plan->count; i++)
-		c->result.rows += !left_out(c, plan, &plan->points[i]);
+	for (size_t i = 0; i < plan->count; i++) {
+		if (left_out(c, plan, &plan->points[i]))
+			continue;
+		c->result.rows++;
+		c->reporter->expect(&plan->points[i], plan->refused && plan->refused[i],
+				    opt->max_time.given ? opt->max_time.num : 0);
+	}
 	if (!plan->sweep)
 		return;
 	c->sweep = (struct result_sweep){
@@ -405,7 +415,7 @@ static int run_point(struct client *c, const struct plan *plan, size_t i)
 		rc = take_failure(c, rc);
 	fail_hold(false);
 	if (rc && plan->sweep && fail_last()->class != FAIL_NONE)
-		note("%s", fail_last()->text);
+		fail_tell();
 	c->result.row++;
 	return rc;
 }
@@ -474,6 +484,9 @@ int client_run(const struct options *opt, struct watch *watch, const struct repo
 		rc = fail(FAIL_SETUP, ENOMEM, "out of memory");
 	if (!rc) {
 		c->reporter = reporter;
+		c->live = (struct live){
+			.reporter = reporter, .result = &c->result, .every = opt->interval.num,
+		};
 		c->session = (struct session){ .watch = watch, .channel = { .fd = -1 } };
 		rc = run_session(c, opt, watch, &plan);
 		reporter->end(reporter->out);

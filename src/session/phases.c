@@ -11,6 +11,7 @@
 #include "cli/units.h"
 #include "control/messages.h"
 #include "session/dialog.h"
+#include "session/live.h"
 #include "session/usage.h"
 #include "verbs/diagnose.h"
 
@@ -200,6 +201,7 @@ static int heard_beat(struct phases *p, const json_t *message)
 
 	if (message_get_beat(message, &p->peer, &key))
 		return dialog_told_bad(p->s, message, key);
+	live_heard(p->r->live, &p->peer);
 	return 0;
 }
 
@@ -464,13 +466,13 @@ static int tick(struct phases *p)
 	return dialog_send(p->s, message_beat(&own));
 }
 
-/* The earliest of the next beat and the moments at which a stall or a silence would be one. */
+/* The earliest of the next beat, what is told live, and when a stall or a silence would be one. */
 static uint64_t deadline(const struct phases *p)
 {
 	uint64_t stall = p->last_progress + p->s->stall_ns + 1000000;
 	uint64_t silence = p->last_heard + silence_ns(p) + 1000000;
 
-	return least(least(stall, silence), p->next_beat);
+	return least(least(least(stall, silence), p->next_beat), live_deadline(p->r->live));
 }
 
 static int step(struct phases *p)
@@ -502,6 +504,7 @@ static int run(struct phases *p)
 		if (rc || all_done(p))
 			break;
 		rc = step(p);
+		live_tick(p->r->live, p->r);
 		if (!rc)
 			rc = tick(p);
 	}

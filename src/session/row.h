@@ -16,6 +16,8 @@
 #include "verbs/memory.h"
 #include "verbs/queues.h"
 
+struct live;
+
 struct row {
 	struct session *session;
 	struct point point;
@@ -40,6 +42,7 @@ struct row {
 
 	struct measure *measure; /* this side's */
 	struct samples *samples; /* NULL: none are kept */
+	struct live *live; /* whom to tell while it runs; NULL on a server */
 };
 
 /* How a row's queue pairs are come by. */

@@ -110,8 +110,8 @@ accounted() {
 
 @test "the overview shows its progress on a terminal, and only there" {
 	run script -qec "stty cols 80; TERM=xterm '$RDMETER' -p $PORT -n 20 $SERVER_IP" /dev/null
-	[[ $output == *"1 of 19: send latency, 8 B"* ]]
-	[[ $output == *"19 of 19: fadd bandwidth, 8 B"* ]]
+	[[ $output == *" 1 of 19"*"left: send latency, 8 B"* ]]
+	[[ $output == *"19 of 19"*"left: fadd bandwidth, 8 B"* ]]
 	run script -qec "TERM=dumb '$RDMETER' -p $PORT -n 20 $SERVER_IP" /dev/null
 	[[ $output != *"1 of 19"* ]]
 }
