@@ -24,8 +24,11 @@ struct fabric *fabric;
 
 static struct node own_node = { .fd = -1, .events_fd = -1 };
 static struct node *nodes[FAKE_NODES + 1];
-static _Thread_local bool locked; /* by this thread; not when the lock was passed by */
-static _Atomic bool passed; /* the last time it was: its holder is not waited for again and again */
+static bool locked; /* not when the lock was passed by */
+static bool passed; /* the last time it was: its holder is not waited for again and again */
+
+/* Held around the fabric's: the threads of a process exclude each other when that is passed by too. */
+static pthread_mutex_t threads = PTHREAD_MUTEX_INITIALIZER;
 
 struct node *const own = &own_node;
 
@@ -106,9 +109,11 @@ static int open_fabric(void)
  */
 void fabric_lock(void)
 {
-	uint64_t began = 0, patience = passed ? 0 : LOCK_PATIENCE_NS;
+	uint64_t began = 0, patience;
 	int rc;
 
+	pthread_mutex_lock(&threads);
+	patience = passed ? 0 : LOCK_PATIENCE_NS;
 	while ((rc = pthread_mutex_trylock(&fabric->lock)) == EBUSY) {
 		uint64_t now = fake_real_now();
 
@@ -127,6 +132,7 @@ void fabric_unlock(void)
 {
 	if (locked)
 		pthread_mutex_unlock(&fabric->lock);
+	pthread_mutex_unlock(&threads);
 }
 
 static void node_path(char *out, size_t size, uint32_t number, uint64_t serial, const char *what)

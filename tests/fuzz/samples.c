@@ -121,7 +121,7 @@ bool sample_point(void *at, unsigned int number)
 bool sample_accept(void *at, unsigned int number)
 {
 	static const struct message_accept known[] = {
-		{ 0, 1 }, { 96, 10000000000 }, { UINT32_MAX, UINT64_MAX },
+		{ 0, 1, false }, { 96, 10000000000, true }, { UINT32_MAX, UINT64_MAX, false },
 	};
 
 	*(struct message_accept *)at = known[number % COUNT(known)];
