@@ -346,9 +346,12 @@ has_device() {
 
 @test "who is held up by a silent client is told that the server is busy, and gets in later" {
 	server
-	python3 "$peer" connect "$port" magic hold:6 >hold.out 2>&1 3>&- &
+	python3 "$peer" connect "$port" magic hold:8 >hold.out 2>&1 3>&- &
 	started+=($!)
-	sleep 0.2
+	for _ in {1..50}; do
+		[[ $(python3 "$peer" connect "$port" frame) != *'"busy":true'* ]] || break
+		sleep 0.05
+	done
 	[[ $(python3 "$peer" connect "$port" frame) == *'"busy":true'* ]]
 	rdm -p "$port" --connect-timeout 0.4 127.0.0.1
 	expect_error 3
