@@ -344,14 +344,20 @@ has_device() {
 	[ ! -s server.out ]
 }
 
+# Waits until somebody is connected to $port.
+connected() {
+	for _ in {1..100}; do
+		! grep -qE "$(printf ':%04X [0-9A-F]+:[0-9A-F]{4} 01' "$port")" /proc/net/tcp{,6} || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
 @test "who is held up by a silent client is told that the server is busy, and gets in later" {
 	server
 	python3 "$peer" connect "$port" magic hold:8 >hold.out 2>&1 3>&- &
 	started+=($!)
-	for _ in {1..50}; do
-		[[ $(python3 "$peer" connect "$port" frame) != *'"busy":true'* ]] || break
-		sleep 0.05
-	done
+	connected
 	[[ $(python3 "$peer" connect "$port" frame) == *'"busy":true'* ]]
 	rdm -p "$port" --connect-timeout 0.4 127.0.0.1
 	expect_error 3
@@ -366,12 +372,8 @@ has_device() {
 	server
 	python3 "$peer" connect "$port" magic hold:2 read >seen 3>&- &
 	talk=$!
-	# Connected, and the server has had the time to see it.
-	for _ in {1..100}; do
-		! grep -qE "$(printf ':%04X [0-9A-F]+:[0-9A-F]{4} 01' "$port")" /proc/net/tcp{,6} || break
-		sleep 0.1
-	done
-	sleep 1
+	connected
+	sleep 1 # the server has had the time to see it
 	kill -TERM "$server"
 	ends_with 143
 	wait "$talk"
