@@ -36,7 +36,7 @@ static void print_value(FILE *out, const struct option_row *row)
 		print_operations(out);
 	else if (row->offset == offsetof(struct options, print))
 		print_columns(out);
-	else if (row->words)
+	else if (row->words && row->arg) /* those of a flag are for printing it */
 		print_words(out, row);
 	else if (row->offset == offsetof(struct options, device))
 		fputs("device", out);

@@ -31,6 +31,23 @@ static const struct option_word words_format[] = {
 	{ "hgrm", FORMAT_HGRM }, { "json", FORMAT_JSON }, { NULL, 0 },
 };
 
+static const struct option_word words_switch[] = {
+	{ "off", 0 }, { "on", 1 }, { NULL, 0 },
+};
+
+static const struct option_word words_memory[] = {
+	{ "malloc", MEMORY_MALLOC }, { "huge2m", MEMORY_HUGE2M }, { "huge1g", MEMORY_HUGE1G },
+	{ "file:", MEMORY_FILE }, { "shm", MEMORY_SHM }, { "udmabuf", MEMORY_UDMABUF }, { NULL, 0 },
+};
+
+static const struct option_word words_relaxed[] = {
+	{ "off", RELAXED_OFF }, { "on", RELAXED_ON }, { "auto", RELAXED_AUTO }, { NULL, 0 },
+};
+
+static const struct option_word words_mr[] = {
+	{ "one", MR_ONE }, { "qp", MR_QP }, { NULL, 0 },
+};
+
 static const struct option_word words_stamp[] = {
 	{ "all", 1 }, { "off", 0 }, { NULL, 0 },
 };
@@ -65,7 +82,7 @@ const char *const option_group_titles[GROUP_COUNT] = {
 	[GROUP_IGNORED] = "Accepted and ignored, for those used to perftest",
 };
 
-#define LONG_NAMES 128 /* names and aliases together */
+#define LONG_NAMES 256 /* names and aliases together */
 #define LONG_BASE 1000 /* getopt's values for rows; letters lie below */
 
 struct getopt_tables {
@@ -222,13 +239,22 @@ static int told_bad(const struct option_row *row, const char *text)
 		    !words[0] ? "" : is_enum(row) ? " " : " or one of ", words);
 }
 
+static bool is_word(const char *word, const char *text)
+{
+	size_t length = strlen(word);
+
+	if (word[length - 1] == ':')
+		return !strncasecmp(word, text, length) && text[length];
+	return !strcasecmp(word, text);
+}
+
 int option_parse_value(const struct option_row *row, const char *text, uint64_t *num)
 {
 	char min[48], max[48];
 	int rc;
 
 	for (const struct option_word *w = row->words; w && w->word; w++) {
-		if (!strcasecmp(w->word, text)) {
+		if (is_word(w->word, text)) {
 			*num = w->value;
 			return 0;
 		}

@@ -45,7 +45,13 @@ enum { TEST_LAT, TEST_BW };
 enum { DIRECTION_OUT, DIRECTION_IN, DIRECTION_BOTH };
 enum { FORMAT_TEXT, FORMAT_CSV, FORMAT_MARKDOWN, FORMAT_HGRM, FORMAT_JSON };
 enum { ATOMIC_QP, ATOMIC_SHARED };
+enum { MR_ONE, MR_QP };
+enum { RELAXED_OFF, RELAXED_ON, RELAXED_AUTO };
 
+/* Where buffers lie: rows of verbs/memory.c. */
+enum { MEMORY_MALLOC, MEMORY_HUGE2M, MEMORY_HUGE1G, MEMORY_FILE, MEMORY_SHM, MEMORY_UDMABUF };
+
+/* A word that ends with a colon is followed by a text, such as a path, which must not be empty. */
 struct option_word {
 	const char *word; /* NULL ends a list of words */
 	uint64_t value;

@@ -73,6 +73,7 @@ static const struct field device_fields[] = {
 	FIELD(struct device_facts, gid, TEXT),
 	FIELD(struct device_facts, gid_why, TEXT),
 	FIELD(struct device_facts, why, TEXT),
+	FIELD(struct device_facts, placed, TEXT),
 	FIELD(struct device_facts, port, U32),
 	FIELD(struct device_facts, gid_index, U32),
 	FIELD(struct device_facts, gid_kind, U32),
@@ -190,7 +191,8 @@ static int refuse_zeros(const struct point *p, const char **key)
 		{ "size", &p->size },	  { "tx-depth", &p->depth }, { "signal", &p->signal },
 		{ "batch", &p->batch },	  { "rx-depth", &p->rx_depth },
 		{ "align", &p->align },	  { "stall-timeout", &p->stall_timeout },
-		{ "qp", &p->qps },
+		{ "qp", &p->qps },	  { "slots", &p->slots },
+		{ "sge", &p->sge },
 	};
 
 	for (size_t i = 0; i < COUNT(needed); i++) {
@@ -247,7 +249,6 @@ int message_get_accept(const json_t *json, struct message_accept *m, const char 
 
 static const struct field endpoint_fields[] = {
 	FIELD(struct message_endpoints, address, U64),
-	FIELD(struct message_endpoints, rkey, U32),
 	FIELD(struct message_endpoints, lid, U32),
 	FIELD(struct message_endpoints, gid, TEXT),
 };
@@ -285,6 +286,7 @@ json_t *message_endpoints(const struct message_endpoints *m)
 
 	json_object_set_new(json, "qpn", column(m->qpn, m->count));
 	json_object_set_new(json, "psn", column(m->psn, m->count));
+	json_object_set_new(json, "rkey", column(m->rkey, m->count));
 	return json;
 }
 
@@ -294,7 +296,9 @@ int message_get_endpoints(const json_t *json, struct message_endpoints *m, const
 
 	if (!rc)
 		rc = get_column(json, "qpn", m->qpn_out, m->count, key);
-	return rc ? rc : get_column(json, "psn", m->psn_out, m->count, key);
+	if (!rc)
+		rc = get_column(json, "psn", m->psn_out, m->count, key);
+	return rc ? rc : get_column(json, "rkey", m->rkey_out, m->count, key);
 }
 
 static const struct field beat_fields[] = {

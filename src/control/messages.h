@@ -59,10 +59,10 @@ struct message_accept {
 
 struct message_endpoints {
 	uint32_t count;
-	const uint32_t *qpn, *psn; /* when encoding */
-	uint32_t *qpn_out, *psn_out; /* when decoding: room for `count` */
+	const uint32_t *qpn, *psn, *rkey; /* when encoding */
+	uint32_t *qpn_out, *psn_out, *rkey_out; /* when decoding: room for `count` */
 	uint64_t address;
-	uint32_t rkey, lid;
+	uint32_t lid;
 	char gid[48];
 };
 

@@ -374,6 +374,8 @@ void lane_reap(struct lane *l, struct lane_group *g)
 		done = lane_done(l, q, wc[i].wr_id);
 		if (l->predicts)
 			lane_check_results(l, q, done);
+		if (l->content && l->content->reads)
+			lane_inspect_reads(l, q, done);
 		q->completed += done;
 		if (!l->receives)
 			l->count += done;

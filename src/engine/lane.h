@@ -79,6 +79,20 @@ static inline uint32_t wrid_qp(uint64_t id)
 	return (uint32_t)(id >> WRID_QP_SHIFT & WRID_QP_MASK);
 }
 
+/*
+ * What messages are made of and held against when each one is verified; slots are numbered over
+ * all queue pairs. A message's number is that of its slot, and `all` more with each time round.
+ */
+struct lane_content {
+	void *out, *in;      /* buffers; NULL: nothing is made here, nothing comes here */
+	uint32_t slots, all; /* of a queue pair, of all */
+	bool reads;          /* what comes home is always that of its slot, and wiped once seen */
+	void (*put)(void *out, uint32_t slot, uint64_t number);
+	void (*wipe)(void *in, uint32_t slot);
+	/* last: the last byte, or -1 for the number's own. Describes what is wrong. */
+	bool (*holds)(void *in, uint32_t slot, uint64_t number, int last, char *text, size_t size);
+};
+
 struct lane_qp {
 	_Alignas(LANE_LINE) struct ibv_qp *qp;
 	uint64_t posted, completed; /* messages; completed counts those known to be */
@@ -131,6 +145,7 @@ struct lane {
 	bool immediate;           /* messages carry their number */
 	bool predicts;            /* compare-and-swap: each expects the one before it */
 	bool shares_target;       /* ...unless others change the same counter: misses count */
+	const struct lane_content *content; /* NULL: messages are not verified one by one */
 	uint64_t limit;           /* posts for each queue pair */
 	volatile unsigned char *marker_in; /* ping-pong in memory: the last byte received... */
 	unsigned char *marker_out;         /* ...and the last byte sent */
@@ -228,6 +243,18 @@ bool lane_all_completed(const struct lane *l);
  * a counter of its own, its own number. A miss is an error there, and counted on a shared one.
  */
 void lane_check_results(struct lane *l, struct lane_qp *q, uint64_t done)
+	__attribute__((noinline));
+
+/* With content: makes message n of q, before it is posted. */
+void lane_make(const struct lane *l, const struct lane_qp *q, uint64_t n)
+	__attribute__((noinline));
+
+/* With content: looks at message n of q, which has come. Wrong ones are counted. */
+void lane_inspect(struct lane *l, const struct lane_qp *q, uint64_t n)
+	__attribute__((noinline));
+
+/* With content: the same for the next `done` reads of q. */
+void lane_inspect_reads(struct lane *l, const struct lane_qp *q, uint64_t done)
 	__attribute__((noinline));
 
 /* Takes completions of sends outside of the load. */

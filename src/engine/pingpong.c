@@ -131,6 +131,8 @@ always_inline void initiator_body(struct lane *l, const bool memory, const bool 
 	while (__builtin_expect(lane_stop(l) == LANE_RUN, 1) && q->posted < l->limit) {
 		uint64_t begin, end, ns;
 
+		if (l->content)
+			lane_make(l, q, q->posted);
 		begin = clock_start(&l->clock);
 		if (post_one(l, q, memory) || wait_one(l, q, memory, false))
 			break;
@@ -140,6 +142,8 @@ always_inline void initiator_body(struct lane *l, const bool memory, const bool 
 		if (sampled)
 			lane_keep(l, end, ns);
 		l->count++;
+		if (l->content)
+			lane_inspect(l, q, l->received - 1);
 		if (tidy(l, q, memory))
 			break;
 		if (end >= l->next_edge || l->count >= l->next_count)
@@ -154,7 +158,13 @@ always_inline void responder_body(struct lane *l, const bool memory)
 	struct lane_qp *q = l->qp;
 
 	for (;;) {
-		if (wait_one(l, q, memory, true) || post_one(l, q, memory))
+		if (wait_one(l, q, memory, true))
+			break;
+		if (l->content) { /* before the answer lets the next one come */
+			lane_inspect(l, q, l->received - 1);
+			lane_make(l, q, q->posted);
+		}
+		if (post_one(l, q, memory))
 			break;
 		l->count++;
 		if (tidy(l, q, memory))

@@ -65,6 +65,8 @@ static inline __attribute__((always_inline)) void body(struct lane *l, const boo
 			lane_keep(l, end, ns);
 		if (l->predicts)
 			lane_check_results(l, q, 1);
+		if (l->content && l->content->reads)
+			lane_inspect_reads(l, q, 1);
 		q->completed++;
 		l->count++;
 		if (l->error.kind != LANE_FINE)

@@ -14,12 +14,15 @@ struct traits {
 	bool stamped; /* completion latencies are taken */
 	bool lists;   /* more than one request a post */
 	bool sampled; /* and kept one by one */
-	bool touched; /* requests change from message to message: immediate data, comparisons */
+	bool touched; /* messages differ: immediate data, comparisons, content */
 };
 
 /* What differs between one message and the next, n being how many there were before. */
-always_inline void touch(const struct lane *l, struct ibv_send_wr *wr, uint64_t n)
+always_inline void touch(const struct lane *l, const struct lane_qp *q, struct ibv_send_wr *wr,
+			 uint64_t n)
 {
+	if (l->content)
+		lane_make(l, q, n);
 	if (l->immediate) {
 		wr->imm_data = htonl((uint32_t)n);
 	} else if (l->predicts) {
@@ -78,7 +81,7 @@ always_inline int post_list(struct lane *l, struct lane_qp *q, uint32_t k, bool 
 		wr->wr_id = ++id;
 		wr->send_flags = flags;
 		if (t.touched)
-			touch(l, wr, posted + i - 1);
+			touch(l, q, wr, posted + i - 1);
 		if (i == asks) {
 			ask(l, q, wr, id, t);
 			asked = i;
@@ -110,7 +113,7 @@ always_inline int post_single(struct lane *l, struct lane_qp *q, bool must_signa
 	if (t.lists)
 		wr->next = NULL;
 	if (t.touched)
-		touch(l, wr, posted);
+		touch(l, q, wr, posted);
 	if (unsignalled == l->signal || must_signal) {
 		ask(l, q, wr, id, t);
 		unsignalled = 0;
@@ -164,6 +167,8 @@ always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, con
 		done = lane_done(l, q, id);
 		if (t.touched && l->predicts)
 			lane_check_results(l, q, done);
+		if (t.touched && l->content && l->content->reads)
+			lane_inspect_reads(l, q, done);
 		q->completed += done;
 		if (!t.receives)
 			l->count += done;
@@ -194,6 +199,8 @@ static int take_receives(struct lane *l, const struct ibv_wc *wc, int n)
 			}
 			if (l->immediate && ntohl(wc[i + run].imm_data) != (uint32_t)q->received)
 				l->measure->data_errors++;
+			if (l->content)
+				lane_inspect(l, q, q->received);
 			q->received++;
 		}
 		l->received += (uint64_t)run;
@@ -327,7 +334,7 @@ static bool is_stamped(const struct lane *l)
 
 static bool is_touched(const struct lane *l)
 {
-	return l->immediate || l->predicts;
+	return l->immediate || l->predicts || l->content;
 }
 
 /* Keeping samples costs more than looking up what else there is to do. */

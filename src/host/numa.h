@@ -3,6 +3,8 @@
 #ifndef RDMETER_HOST_NUMA_H
 #define RDMETER_HOST_NUMA_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The NUMA node of an RDMA device by sysfs; -1 when it has none or none is known. */
@@ -13,5 +15,28 @@ uint32_t numa_node_count(void);
 
 /* The node of the CPU that runs this; -1 when unknown. */
 int numa_this_node(void);
+
+/* Where buffers and data threads go: a node, or -1 for anywhere; and why. */
+struct numa_place {
+	int node;
+	char why[64];
+};
+
+struct numa_facts {
+	int device_node; /* -1: none or unknown */
+	int nodes;       /* of the host; 0: it has none */
+	bool bound;      /* this process may not use every CPU: somebody has placed it */
+	bool policy;     /* its memory has been placed */
+};
+
+/* The device's node, unless somebody has placed this process already. */
+void numa_decide(const struct numa_facts *f, struct numa_place *out);
+void numa_choose(int device_node, struct numa_place *out);
+
+/* Pages of a mapping that are touched later come from the node, if it has them. 0 or -errno. */
+int numa_place_memory(void *at, size_t size, int node);
+
+/* Lets the calling thread run on the node's CPUs only. 0 or -errno. */
+int numa_place_thread(int node);
 
 #endif

@@ -121,6 +121,7 @@ static void resolve_queues(const struct options *opt, struct point *p)
 		choose(&p->signal, &opt->signal,
 		       clamp(least(least(32, p->depth.value / 4), 65536 / size), 1, 32), why);
 	choose(&p->batch, &opt->batch, opt->batch.num, "default");
+	choose(&p->sge, &opt->sge, opt->sge.num, "default");
 	choose(&p->outs, &opt->outs, 0, "what both devices allow");
 	choose(&p->atomic_target, &opt->atomic_target, opt->atomic_target.num, "default");
 	choose(&p->rx_depth, &opt->rx_depth, least(2 * p->depth.value, 512), "twice the depth");
@@ -129,6 +130,65 @@ static void resolve_queues(const struct options *opt, struct point *p)
 	else
 		choose(&p->stamp, &opt->stamp, p->signal.value == 1 ? 16 : 1,
 		       p->signal.value == 1 ? "default when all are signalled" : "default");
+}
+
+#define CYCLE_BYTES 4096 /* small messages step through this much of a buffer */
+
+/*
+ * A message's place is not used again before it has been looked at. One that names its address may
+ * be written over by one that is not received yet, so places for those are needed beside.
+ */
+static void widen_for_verify(struct point *p)
+{
+	uint64_t asked = p->slots.value, needed = p->depth.value;
+
+	if (p->test.value == TEST_LAT || point_op(p)->flow == FLOW_COUNTER)
+		return;
+	if (point_op(p)->receives)
+		needed += p->rx_depth.value;
+	if (asked >= needed)
+		return;
+	p->slots.value = needed;
+	snprintf(p->slots.why, sizeof(p->slots.why), "%" PRIu64 " -> %" PRIu64
+		 ", all in flight", asked, needed);
+}
+
+/* Default: as perftest's buffers, so that numbers compare (design section 5). */
+static void resolve_memory(const struct options *opt, struct point *p)
+{
+	bool memory = p->test.value == TEST_LAT && point_op(p)->reply == ECHO_MEMORY;
+
+	if (p->test.value == TEST_LAT || point_op(p)->flow == FLOW_COUNTER)
+		choose(&p->slots, &opt->slots, 1, "one in flight");
+	else if (p->size.value > CYCLE_BYTES / 2)
+		choose(&p->slots, &opt->slots, 1, "default above 2 KiB");
+	else
+		choose(&p->slots, &opt->slots, CYCLE_BYTES / point_stride(p), "4 KiB of them");
+	if (point_op(p)->flow == FLOW_COUNTER && !opt->slots.given)
+		set(&p->slots, 1, "a counter each");
+	set(&p->verify, opt->verify.given, opt->verify.given ? "given" : "default");
+	if (p->verify.value)
+		widen_for_verify(p);
+	choose(&p->memory, &opt->memory, opt->memory.num, "default");
+	choose(&p->mr, &opt->mr, opt->mr.num, "default");
+	choose(&p->relaxed_ordering, &opt->relaxed_ordering, RELAXED_AUTO, "auto");
+	if (p->relaxed_ordering.value == RELAXED_AUTO)
+		set(&p->relaxed_ordering, memory ? RELAXED_OFF : RELAXED_ON,
+		    memory ? "auto: seen in memory" : "auto");
+}
+
+/* How a connection is made, and what it does when nothing comes back. */
+static void resolve_path(const struct options *opt, struct point *p)
+{
+	choose(&p->sl, &opt->sl, opt->sl.num, "default");
+	choose(&p->tclass, &opt->tclass, opt->tclass.num, "default");
+	choose(&p->flow_label, &opt->flow_label, opt->flow_label.num, "default");
+	choose(&p->hop_limit, &opt->hop_limit, opt->hop_limit.num, "default");
+	choose(&p->pkey_index, &opt->pkey_index, opt->pkey_index.num, "default");
+	choose(&p->qp_timeout, &opt->qp_timeout, opt->qp_timeout.num, "default");
+	choose(&p->retry, &opt->retry, opt->retry.num, "default");
+	choose(&p->rnr_retry, &opt->rnr_retry, opt->rnr_retry.num, "default");
+	choose(&p->min_rnr, &opt->min_rnr, opt->min_rnr.num, "default");
 }
 
 static void resolve_inline(const struct options *opt, struct point *p)
@@ -261,6 +321,8 @@ static void drop_for_lat(struct options *one, const struct options *defaults)
 	one->batch = defaults->batch;
 	one->signal = defaults->signal;
 	one->stamp = defaults->stamp;
+	one->slots = defaults->slots;
+	one->relaxed_ordering = defaults->relaxed_ordering;
 	one->bidirectional = defaults->bidirectional;
 	if (one->direction.num == DIRECTION_BOTH)
 		one->direction = defaults->direction;
@@ -285,6 +347,10 @@ static int add_overview(const struct options *opt, struct plan *plan, const stru
 		one.size = (struct option_value){ .given = true, .num = size };
 		if (overview[i].test == TEST_LAT)
 			drop_for_lat(&one, &defaults);
+		if (op->flow == FLOW_COUNTER) {
+			one.slots = defaults.slots;
+			one.sge = defaults.sge;
+		}
 		if (!one.iters.given) {
 			overview_value(&one.duration, OVERVIEW_NS);
 			overview_value(&one.warmup, OVERVIEW_WARMUP_NS);
@@ -384,6 +450,8 @@ static int fill(const struct options *opt, struct point *p)
 	resolve_size(opt, p);
 	resolve_queues(opt, p);
 	resolve_inline(opt, p);
+	resolve_path(opt, p);
+	resolve_memory(opt, p);
 	return 0;
 }
 

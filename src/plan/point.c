@@ -6,7 +6,6 @@
 #include <string.h>
 
 #define CACHE_LINE 64
-#define CYCLE_BYTES 4096 /* small messages step through this much of a buffer */
 
 /* Where each PUSH row's setting lies; other rows have no place in a point. */
 static const struct {
@@ -43,10 +42,12 @@ uint64_t point_stride(const struct point *p)
 
 uint32_t point_slots(const struct point *p)
 {
-	if (p->test.value == TEST_LAT || p->size.value > CYCLE_BYTES / 2 ||
-	    point_op(p)->flow == FLOW_COUNTER)
-		return 1;
-	return (uint32_t)(CYCLE_BYTES / point_stride(p));
+	return (uint32_t)p->slots.value;
+}
+
+uint64_t point_working_set(const struct point *p)
+{
+	return point_stride(p) * p->slots.value * p->qps.value;
 }
 
 uint64_t point_config_id(const struct point *p)

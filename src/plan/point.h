@@ -56,6 +56,9 @@ static inline bool point_counts(const struct point *p)
 uint64_t point_stride(const struct point *p);
 uint32_t point_slots(const struct point *p);
 
+/* Bytes of a buffer that the messages of all queue pairs go through. */
+uint64_t point_working_set(const struct point *p);
+
 /* FNV-1a over "name=value;" of every setting that decides the traffic: equal ids, equal rows. */
 uint64_t point_config_id(const struct point *p);
 

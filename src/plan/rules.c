@@ -141,6 +141,58 @@ static bool size_below_op(const struct options *opt, const struct point *p)
 	return p->size.value < point_op(p)->min_size;
 }
 
+static bool slots_in_pingpong(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return lat(p) && point_op(p)->reply != COMPLETION && p->slots.value > 1;
+}
+
+static bool slots_of_counters(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return point_op(p)->flow == FLOW_COUNTER && p->slots.value > 1;
+}
+
+#define BUFFER_MOST (1ULL << 50) /* more than any host has; sums of it do not overflow */
+
+static bool buffer_overflows(const struct options *opt, const struct point *p)
+{
+	uint64_t all;
+
+	(void)opt;
+	return __builtin_mul_overflow(point_stride(p), p->slots.value * p->qps.value, &all) ||
+	       all > BUFFER_MOST;
+}
+
+static bool relaxed_marker(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return lat(p) && point_op(p)->reply == ECHO_MEMORY &&
+	       p->relaxed_ordering.value != RELAXED_OFF;
+}
+
+/* As plan.c widens them: a client that does not is not served. */
+static bool verify_too_narrow(const struct options *opt, const struct point *p)
+{
+	uint64_t needed = p->depth.value + (point_op(p)->receives ? p->rx_depth.value : 0);
+
+	(void)opt;
+	return p->verify.value && !lat(p) && point_op(p)->flow != FLOW_COUNTER &&
+	       p->slots.value < needed;
+}
+
+static bool pieces_beyond_size(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->sge.value > p->size.value;
+}
+
+static bool pieces_of_counters(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return point_op(p)->flow == FLOW_COUNTER && p->sge.value > 1;
+}
+
 #define AT(field) offsetof(struct point, field)
 #define NO_VALUE SIZE_MAX /* the first name says all */
 
@@ -177,6 +229,21 @@ static const struct rule rules[] = {
 	  "atomics need both to be multiples of 8" },
 	{ count_overflows, "warmup", "qp", AT(warmup), AT(qps),
 	  "more messages than can be counted; lower --warmup" },
+	{ verify_too_narrow, "slots", "verify", AT(slots), 0,
+	  "each message in flight needs a place; raise --slots" },
+	{ pieces_of_counters, "sge", "op", AT(sge), 0,
+	  "a counter's old value comes home in one piece; drop --sge" },
+	{ pieces_beyond_size, "sge", "size", AT(sge), AT(size),
+	  "each entry needs a byte; lower --sge or raise --size" },
+	{ slots_in_pingpong, "slots", "test lat", AT(slots), 0,
+	  "a ping-pong keeps to one place; drop --slots or use --test bw" },
+	{ slots_of_counters, "slots", "op", AT(slots), 0,
+	  "a counter has one place; drop --slots or choose another operation" },
+	{ buffer_overflows, "slots", "size", AT(slots), AT(size),
+	  "more memory than can be addressed; lower one of them" },
+	{ relaxed_marker, "relaxed-ordering on", "test lat", NO_VALUE, 0,
+	  "this operation's arrival is seen by its last byte, which may then come before the "
+	  "others; drop it or use --test bw" },
 	{ inline_of_others, "inline", "op", AT(inline_size), 0,
 	  "the operation carries no payload out; drop --inline" },
 };
@@ -231,6 +298,7 @@ int rules_check_caps(const struct point *p, const struct caps *caps, const char 
 		{ receives, caps->max_qp_wr, "rx-depth", "work requests in a receive queue" },
 		{ p->depth.value, caps->max_cqe, "tx-depth", "entries in a completion queue" },
 		{ receives, caps->max_cqe, "rx-depth", "entries in a completion queue" },
+		{ p->sge.value, caps->max_sge, "sge", "entries in a work request" },
 		{ p->qps.value, caps->max_qp, "qp", "queue pairs" },
 	};
 

@@ -33,6 +33,7 @@ static const struct field device_fields[] = {
 	FIELD_AS(struct device_facts, gid, MAYBE_TEXT, "gid"),
 	FIELD(struct device_facts, gid_index, U32),
 	FIELD_AS(struct device_facts, gid_why, TEXT, "gid_reason"),
+	FIELD_AS(struct device_facts, placed, MAYBE_TEXT, "placement"),
 	FIELD_AS(struct device_facts, link_lanes, MAYBE_U32, "link_width_lanes"),
 	FIELD(struct device_facts, pcie_address, MAYBE_TEXT),
 	FIELD_AS(struct device_facts, pcie_width, MAYBE_U32, "pcie_width_lanes"),

@@ -55,6 +55,7 @@ void text_sides(FILE *out, const struct result *r)
 	print_pair(out, "  because", c->device.why, s->device.why);
 	print_pair(out, "gid", text[1], text[3]);
 	print_pair(out, "  because", c->device.gid_why, s->device.gid_why);
+	print_pair(out, "numa", c->device.placed, s->device.placed);
 }
 
 void text_value(const struct option_row *row, const struct setting *s, char *out, size_t size)
@@ -86,6 +87,7 @@ static bool is_beside_the_point(const struct point *p, const struct setting *s)
 	       (s == &p->atomic_target && op->flow != FLOW_COUNTER) ||
 	       (s == &p->rx_depth && !op->receives) ||
 	       (s == &p->inline_size && !op_has(op, TRAIT_INLINES)) ||
+	       (s == &p->mr && p->qps.value == 1) ||
 	       (s == &p->stamp && p->test.value == TEST_LAT);
 }
 
@@ -120,14 +122,18 @@ void text_settings(FILE *out, const struct point *points, size_t count)
 		const struct option_row *row = &option_rows[i];
 		const struct setting *s = point_setting_const(p, row);
 		char text[120];
+		int label;
 
 		if (!s || is_beside_the_point(p, s) || text_differs(row, points, count))
 			continue;
 		describe_setting(p, row, s, text, sizeof(text));
+		/* A name beyond its column takes from what follows it. */
+		label = strlen(row->name) > LABEL ? (int)strlen(row->name) : LABEL;
 		if (left)
-			fprintf(out, "%-*s %-34.34s ", LABEL, row->name, text);
+			fprintf(out, "%-*s %-*.*s ", LABEL, row->name, LABEL + 34 - label,
+				LABEL + 34 - label, text);
 		else
-			fprintf(out, "%-13s %.38s\n", row->name, text);
+			fprintf(out, "%-*s %.*s\n", LABEL, row->name, LABEL + 38 - label, text);
 		left = !left;
 	}
 	if (!left)
@@ -160,6 +166,16 @@ void text_ends(FILE *out, const struct result *r)
 	text_sides(out, r);
 }
 
+/* How much memory the messages go through. */
+static void print_buffers(FILE *out, const struct point *p)
+{
+	char stride[UNITS_TEXT_SIZE], all[UNITS_TEXT_SIZE];
+
+	fprintf(out, "%-*s %" PRIu64 " x %u, every %s: a working set of %s\n", LABEL, "buffers",
+		p->qps.value, point_slots(p), units_size(stride, sizeof(stride), point_stride(p)),
+		units_size(all, sizeof(all), point_working_set(p)));
+}
+
 void text_header(FILE *out, const struct result *r)
 {
 	const struct op *op = point_op(&r->point);
@@ -181,6 +197,7 @@ void text_header(FILE *out, const struct result *r)
 		print_inline(out, r);
 	fputc('\n', out);
 	text_settings(out, &r->point, 1);
+	print_buffers(out, &r->point);
 	fprintf(out, "%-*s %016" PRIx64 "\n", LABEL, "config id", point_config_id(&r->point));
 }
 

@@ -115,7 +115,7 @@ int session_send_endpoints(struct row *r)
 {
 	struct message_endpoints m = {
 		.count = r->ours.count, .qpn = r->ours.qpn, .psn = r->ours.psn,
-		.address = r->ours.address, .rkey = r->ours.rkey, .lid = r->ours.lid,
+		.rkey = r->ours.rkey, .address = r->ours.address, .lid = r->ours.lid,
 	};
 
 	gid_text(&r->ours.gid, m.gid, sizeof(m.gid));
@@ -125,7 +125,9 @@ int session_send_endpoints(struct row *r)
 int session_take_endpoints(struct row *r)
 {
 	struct endpoints *e = &r->theirs;
-	struct message_endpoints m = { .count = e->count, .qpn_out = e->qpn, .psn_out = e->psn };
+	struct message_endpoints m = {
+		.count = e->count, .qpn_out = e->qpn, .psn_out = e->psn, .rkey_out = e->rkey,
+	};
 	const char *key;
 	json_t *json;
 	int rc = dialog_expect(r->session, "ENDPOINTS", &json);
@@ -141,7 +143,6 @@ int session_take_endpoints(struct row *r)
 		rc = dialog_told_bad(r->session, json, key);
 	json_decref(json);
 	e->address = m.address;
-	e->rkey = m.rkey;
 	e->lid = m.lid;
 	return rc;
 }
@@ -168,6 +169,11 @@ static int told_corrupt(const struct row *r, const struct measure *theirs)
 
 	if (!bad->data_errors)
 		return 0;
+	if (r->point.verify.value)
+		return fail(FAIL_RUN, EIO, "corrupt data: %" PRIu64 " messages at %s are not what "
+			    "was sent, %s; do not trust this path", bad->data_errors,
+			    bad == ours ? r->session->device.facts.name :
+					  r->session->peer_device.name, bad->data_fault);
 	return fail(FAIL_RUN, EIO, "corrupt data: %" PRIu64 " of %u slots at %s are not what was "
 		    "sent, %s; do not trust this path", bad->data_errors,
 		    point_slots(&r->point) * r->queues.count,

@@ -20,7 +20,7 @@ int keep_take_buffer(struct buffer *kept, struct buffer *b, struct ibv_pd *pd,
 
 void keep_buffer(struct buffer *kept, struct buffer *b)
 {
-	if (!b->mr)
+	if (!b->base)
 		return;
 	buffer_free(kept);
 	move_buffer(b, kept);
@@ -29,12 +29,17 @@ void keep_buffer(struct buffer *kept, struct buffer *b)
 static bool same_shape(const struct queues_shape *a, const struct queues_shape *b)
 {
 	return a->count == b->count && a->depth == b->depth && a->rx_depth == b->rx_depth &&
+	       a->sges == b->sges &&
 	       a->inline_size == b->inline_size && a->inline_exact == b->inline_exact;
 }
 
 static bool same_path(const struct connect_path *a, const struct connect_path *b)
 {
-	return a->mtu == b->mtu && a->begins == b->begins && a->accepts == b->accepts;
+	return a->mtu == b->mtu && a->begins == b->begins && a->accepts == b->accepts &&
+	       a->sl == b->sl && a->tclass == b->tclass && a->flow_label == b->flow_label &&
+	       a->hop_limit == b->hop_limit && a->pkey_index == b->pkey_index &&
+	       a->timeout == b->timeout && a->retry == b->retry &&
+	       a->rnr_retry == b->rnr_retry && a->min_rnr == b->min_rnr;
 }
 
 /* A completion that nobody took would be taken for one of the next row's. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "session/verify.h"
 
 /* Zeroed, on cache lines of its own: what one thread writes shares none with another's. */
 static void *alloc_lines(size_t size)
@@ -41,29 +42,44 @@ static uint64_t remote_of(const struct row *r, const struct lane_qp *q, uint32_t
 				    q->index * point_stride(&r->point));
 }
 
-static void set_remote(struct ibv_send_wr *wr, const struct row *r, uint64_t address)
+static void set_remote(struct ibv_send_wr *wr, const struct row *r, const struct lane_qp *q,
+		       uint64_t address)
 {
 	if (point_op(&r->point)->flow == FLOW_COUNTER) {
 		wr->wr.atomic.remote_addr = address;
-		wr->wr.atomic.rkey = r->theirs.rkey;
+		wr->wr.atomic.rkey = r->theirs.rkey[q->index];
 		wr->wr.atomic.compare_add = 1; /* what fadd adds */
 	} else {
 		wr->wr.rdma.remote_addr = address;
-		wr->wr.rdma.rkey = r->theirs.rkey;
+		wr->wr.rdma.rkey = r->theirs.rkey[q->index];
+	}
+}
+
+/* The slot at `address` as one piece or several, which lie side by side. */
+static void split(struct ibv_sge *sge, const struct row *r, uint64_t address, uint32_t lkey)
+{
+	uint32_t size = (uint32_t)r->point.size.value, n = (uint32_t)r->point.sge.value;
+
+	for (uint32_t i = 0; i < n; i++) {
+		sge[i] = (struct ibv_sge){
+			.addr = address, .length = size / n + (i < size % n), .lkey = lkey,
+		};
+		address += sge[i].length;
 	}
 }
 
 /*
- * A request with its scatter entry beside it. Requests of a ring go through the slots in turn;
+ * A request with its scatter entries beside it. Requests of a ring go through the slots in turn;
  * a ring of lists is long enough that no list meets itself.
  */
 static int build_sends(struct row *r, struct lane_qp *q)
 {
 	const struct buffer *b = &r->local;
 	uint32_t slots = b->slots / r->queues.count;
+	uint32_t sges = (uint32_t)r->point.sge.value;
 	struct ibv_sge *sge;
 
-	q->wr = calloc(r->lane->wr_count, sizeof(*q->wr) + sizeof(*sge));
+	q->wr = calloc(r->lane->wr_count, sizeof(*q->wr) + sges * sizeof(*sge));
 	if (!q->wr)
 		return -ENOMEM;
 	sge = (struct ibv_sge *)(q->wr + r->lane->wr_count);
@@ -71,15 +87,12 @@ static int build_sends(struct row *r, struct lane_qp *q)
 	for (uint32_t i = 0; i < r->lane->wr_count; i++) {
 		uint32_t slot = q->index * slots + i % slots;
 
-		sge[i] = (struct ibv_sge){
-			.addr = (uintptr_t)b->base + slot * b->stride,
-			.length = (uint32_t)r->point.size.value,
-			.lkey = b->mr->lkey,
-		};
-		q->wr[i].sg_list = &sge[i];
-		q->wr[i].num_sge = 1;
+		q->wr[i].sg_list = &sge[i * sges];
+		q->wr[i].num_sge = (int)sges;
+		split(q->wr[i].sg_list, r, (uintptr_t)b->base + slot * b->stride,
+		      buffer_mr(b, q->index)->lkey);
 		q->wr[i].opcode = point_op(&r->point)->opcode;
-		set_remote(&q->wr[i], r, remote_of(r, q, i % slots));
+		set_remote(&q->wr[i], r, q, remote_of(r, q, i % slots));
 	}
 	return 0;
 }
@@ -89,21 +102,21 @@ static int build_receives(struct row *r, struct lane_qp *q)
 {
 	const struct buffer *b = &r->target;
 	uint32_t slots = b->slots / r->queues.count;
+	uint32_t sges = (uint32_t)r->point.sge.value;
 	struct ibv_sge *sge;
 
-	q->recv = calloc(r->lane->recv_count, sizeof(*q->recv) + sizeof(*sge));
+	q->recv = calloc(r->lane->recv_count, sizeof(*q->recv) + sges * sizeof(*sge));
 	if (!q->recv)
 		return -ENOMEM;
 	sge = (struct ibv_sge *)(q->recv + r->lane->recv_count);
 	for (uint32_t i = 0; i < r->lane->recv_count; i++) {
-		sge[i] = (struct ibv_sge){
-			.addr = (uintptr_t)b->base + (q->index * slots + i % slots) * b->stride,
-			.length = (uint32_t)r->point.size.value,
-			.lkey = b->mr->lkey,
-		};
+		uint32_t slot = q->index * slots + i % slots;
+
 		q->recv[i].wr_id = wrid_make(q->index, 0);
-		q->recv[i].sg_list = &sge[i];
-		q->recv[i].num_sge = !op_has(point_op(&r->point), TRAIT_REMOTE);
+		q->recv[i].sg_list = &sge[i * sges];
+		q->recv[i].num_sge = op_has(point_op(&r->point), TRAIT_REMOTE) ? 0 : (int)sges;
+		split(q->recv[i].sg_list, r, (uintptr_t)b->base + slot * b->stride,
+		      buffer_mr(b, q->index)->lkey);
 		q->recv[i].next = &q->recv[i] + 1;
 	}
 	return 0;
@@ -117,9 +130,9 @@ static int build_qp(struct row *r, uint32_t i)
 
 	q->qp = r->queues.qp[i];
 	q->index = i;
-	if (r->local.mr)
+	if (r->local.base)
 		rc = build_sends(r, q);
-	if (!rc && r->target.mr && point_op(&r->point)->receives)
+	if (!rc && r->target.base && point_op(&r->point)->receives)
 		rc = build_receives(r, q);
 	if (!rc && l->stamp_mask != LANE_NO_STAMPS) {
 		q->stamps = calloc(l->stamp_ring + 1, sizeof(*q->stamps));
@@ -186,8 +199,8 @@ static void fill_lane(struct row *r, struct lane *l)
 	l->depth = (uint32_t)p->depth.value;
 	l->batch = (uint32_t)p->batch.value;
 	l->signal = (uint32_t)p->signal.value;
-	l->wr_count = r->local.mr ? round_up(l->batch, r->local.slots / l->qps) : 0;
-	l->recv_count = r->target.mr ? round_up(LANE_POLL, point_slots(p)) : 0;
+	l->wr_count = r->local.base ? round_up(l->batch, r->local.slots / l->qps) : 0;
+	l->recv_count = r->target.base ? round_up(LANE_POLL, point_slots(p)) : 0;
 	l->stamp_mask = !lat && p->stamp.value ? (uint32_t)p->stamp.value - 1 : LANE_NO_STAMPS;
 	l->stamp_ring = power_of_two_from(p->depth.value + 1) - 1;
 	l->flags = op_has(op, TRAIT_INLINES) && p->size.value <= r->queues.inline_size ?
@@ -202,6 +215,7 @@ static void fill_lane(struct row *r, struct lane *l)
 		l->marker_out = r->local.base + r->local.size - 1;
 	}
 	set_limits(l, p);
+	verify_prepare(r, l);
 }
 
 /* Its memory is touched here, so that it is no page fault while the clock runs. */

@@ -15,6 +15,7 @@
 #include "host/numa.h"
 #include "plan/plan.h"
 #include "session/load.h"
+#include "session/verify.h"
 #include "verbs/diagnose.h"
 
 #define ABORT_SECONDS 2 /* for a data thread to leave, flushes included */
@@ -33,11 +34,17 @@ static const struct op *row_op(const struct row *r)
 static struct buffer_shape shape_of(const struct row *r)
 {
 	const struct point *p = &r->point;
+	const char *path = r->session->opt->memory.text;
 
+	path = path ? strchr(path, ':') : NULL;
 	return (struct buffer_shape){
 		.size = p->size.value, .stride = point_stride(p),
 		.slots = point_slots(p) * (uint32_t)p->qps.value,
+		.regions = p->mr.value == MR_QP ? (uint32_t)p->qps.value : 1,
 		.align = p->align.value, .offset = p->offset.value,
+		.access = p->relaxed_ordering.value ? IBV_ACCESS_RELAXED_ORDERING : 0,
+		.memory = (uint32_t)p->memory.value, .path = path ? path + 1 : NULL,
+		.node = r->session->device.place.node,
 	};
 }
 
@@ -46,7 +53,7 @@ static int make_local(struct row *r)
 {
 	struct buffer_shape shape = shape_of(r);
 
-	shape.access = IBV_ACCESS_LOCAL_WRITE;
+	shape.access |= IBV_ACCESS_LOCAL_WRITE;
 	if (row_op(r)->flow == FLOW_COUNTER) {
 		shape.stride = shape.size;
 		shape.slots = (uint32_t)(r->point.depth.value * r->point.qps.value);
@@ -63,9 +70,9 @@ static int make_target(struct row *r)
 	};
 	struct buffer_shape shape = shape_of(r);
 
-	shape.access = access[row_op(r)->flow];
+	shape.access |= access[row_op(r)->flow];
 	if (row_op(r)->flow == FLOW_COUNTER && r->point.atomic_target.value == ATOMIC_SHARED)
-		shape.slots = 1;
+		shape.slots = shape.regions = 1;
 	return keep_take_buffer(&r->session->kept.target, &r->target, r->session->device.pd,
 				&shape);
 }
@@ -76,6 +83,10 @@ static int make_buffers(struct row *r)
 	bool echoes = is_lat(r) && row_op(r)->reply != COMPLETION;
 	int rc = 0;
 
+	if (is_lat(r) && row_op(r)->reply == ECHO_MEMORY &&
+	    !memory_is_visible((uint32_t)r->point.memory.value))
+		return fail(FAIL_SETUP, EOPNOTSUPP, "--memory with --op %s --test lat: the CPU "
+			    "cannot see a message arrive there; use --test bw", row_op(r)->name);
 	if (r->sends || echoes)
 		rc = make_local(r);
 	if (!rc && (r->takes || echoes))
@@ -91,9 +102,9 @@ static void fill_buffers(struct row *r)
 
 	if (row_op(r)->flow == FLOW_COUNTER)
 		return; /* counters begin at 0, as they are mapped */
-	if (from->mr)
+	if (from->base)
 		buffer_fill(from);
-	if (into->mr)
+	if (into->base)
 		buffer_reset(into);
 }
 
@@ -103,7 +114,7 @@ static int make_queues(struct row *r)
 	struct device *d = &r->session->device;
 	int rc = queues_create(&r->queues, d, &r->shape);
 
-	return rc ? rc : connect_init(&r->queues, d);
+	return rc ? rc : connect_init(&r->queues, d, &r->path);
 }
 
 int row_renew(struct row *r)
@@ -127,14 +138,13 @@ static void describe_queues(struct row *r, bool inline_exact)
 
 	r->shape = (struct queues_shape){
 		.count = (uint32_t)p->qps.value, .depth = (uint32_t)p->depth.value,
+		.sges = (uint32_t)p->sge.value,
 		.rx_depth = row_op(r)->receives ? (uint32_t)p->rx_depth.value : 0,
 		.inline_size = (uint32_t)p->inline_size.value, .inline_exact = inline_exact,
 	};
-	r->path = (struct connect_path){
-		.mtu = (uint32_t)p->mtu.value,
-		.begins = plan_outstanding(p, ours, theirs),
-		.accepts = plan_outstanding(p, theirs, ours),
-	};
+	r->path = connect_path_of(p);
+	r->path.begins = plan_outstanding(p, ours, theirs);
+	r->path.accepts = plan_outstanding(p, theirs, ours);
 }
 
 int row_prepare(struct row *r, struct session *s, const struct point *p, struct row_wish wish)
@@ -153,7 +163,9 @@ int row_prepare(struct row *r, struct session *s, const struct point *p, struct 
 	r->measure->thread_node = -1;
 	atomic_store(&r->control.expected, LANE_UNKNOWN);
 	describe_queues(r, wish.inline_exact);
-	rc = make_buffers(r);
+	rc = connect_check(&s->device, &r->path);
+	if (!rc)
+		rc = make_buffers(r);
 	if (!rc)
 		r->reused = keep_take_queues(&s->kept, &r->queues, &r->shape, &r->path, wish.keep);
 	if (!rc && !r->reused)
@@ -165,10 +177,9 @@ int row_prepare(struct row *r, struct session *s, const struct point *p, struct 
 	if (rc)
 		return rc;
 	connect_describe(&r->queues, &s->device, &r->ours);
-	if (r->target.mr) {
-		r->ours.address = (uintptr_t)r->target.base;
-		r->ours.rkey = r->target.mr->rkey;
-	}
+	r->ours.address = (uintptr_t)r->target.base;
+	for (uint32_t i = 0; r->target.base && i < r->shape.count; i++)
+		r->ours.rkey[i] = buffer_mr(&r->target, i)->rkey;
 	return 0;
 }
 
@@ -193,7 +204,7 @@ int row_connect(struct row *r)
 	fill_buffers(r);
 	clock_refine(&r->session->clock);
 	rc = load_build(r);
-	if (!rc && r->lane && r->target.mr && row_op(r)->receives)
+	if (!rc && r->lane && r->target.base && row_op(r)->receives)
 		rc = prime_receives(r);
 	if (!rc && !r->reused)
 		rc = connect_tcp(&r->queues, &r->session->device, &r->ours, &r->theirs, &r->path);
@@ -203,7 +214,11 @@ int row_connect(struct row *r)
 static void *data_thread(void *arg)
 {
 	struct row *r = arg;
+	int rc = numa_place_thread(r->session->device.place.node);
 
+	if (rc)
+		note("placing the data thread on NUMA node %d: %s", r->session->device.place.node,
+		     strerror(-rc));
 	lane_begin(r->lane);
 	r->loop(r->lane);
 	r->measure->thread_node = numa_this_node();
@@ -254,73 +269,13 @@ void row_join(struct row *r)
 	r->running = false;
 }
 
-/* What this side's own requests brought home, or the peer's put here; by queue pair. */
-static uint64_t written_to(const struct row *r, uint32_t qp, const struct message_sent *sent)
-{
-	if (row_op(r)->flow == FLOW_IN)
-		return r->lane->qp[qp].completed;
-	if (r->lane && r->lane->receives)
-		return r->lane->qp[qp].received;
-	return qp < sent->count ? sent->total[qp] : 0;
-}
-
-static void check_slots(struct row *r, const struct message_sent *sent)
-{
-	const struct buffer *b = row_op(r)->flow == FLOW_IN ? &r->local : &r->target;
-	uint32_t slots = point_slots(&r->point);
-	struct buffer_fault fault = { 0 };
-	struct measure *m = r->measure;
-
-	for (uint32_t qp = 0; b->mr && qp < r->queues.count; qp++) {
-		uint64_t written = written_to(r, qp, sent);
-		struct buffer_claim claim = {
-			.first = qp * slots, .count = slots, .written = written, .marker = -1,
-		};
-
-		/* A ping-pong in memory leaves its last marker behind. */
-		if (is_lat(r) && row_op(r)->reply == ECHO_MEMORY && written)
-			claim.marker = (int)((written - 1) % 255 + 1);
-		m->data_errors += buffer_check(b, &claim, &fault);
-	}
-	if (fault.slots)
-		snprintf(m->data_fault, sizeof(m->data_fault),
-			 "first in slot %u: byte %zu is 0x%02x, not 0x%02x", fault.slot, fault.byte,
-			 fault.got, fault.want);
-}
-
-/* Each operation that succeeded has added one. */
-static void check_counters(struct row *r, const struct message_sent *sent)
-{
-	const struct buffer *b = &r->target;
-	struct measure *m = r->measure;
-	bool shared = b->slots == 1;
-	uint64_t total = 0;
-
-	for (uint32_t qp = 0; b->mr && qp < sent->count; qp++) {
-		uint64_t want = shared ? (total += sent->total[qp]) : sent->total[qp];
-		uint64_t got;
-
-		if (shared && qp + 1 < sent->count)
-			continue;
-		memcpy(&got, b->base + (shared ? 0 : qp) * b->stride, sizeof(got));
-		want -= shared ? sent->missed : 0;
-		if (got != want && !m->data_errors++)
-			snprintf(m->data_fault, sizeof(m->data_fault),
-				 "counter %u is %" PRIu64 ", not %" PRIu64, shared ? 0 : qp, got,
-				 want);
-	}
-}
-
 int row_check_data(struct row *r, const struct message_sent *sent)
 {
 	if (r->takes && sent->count != r->queues.count)
 		return fail(FAIL_RUN, EPROTO, "the %s %s told of %u queue pairs, not of %u; use "
 			    "the same version on both sides", r->session->peer_is,
 			    r->session->peer, sent->count, r->queues.count);
-	if (row_op(r)->flow == FLOW_COUNTER)
-		check_counters(r, sent);
-	else
-		check_slots(r, sent);
+	verify_end(r, sent);
 	if (r->measure->data_errors && !r->measure->data_fault[0])
 		snprintf(r->measure->data_fault, sizeof(r->measure->data_fault),
 			 "immediate data are out of order");

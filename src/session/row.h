@@ -34,6 +34,7 @@ struct row {
 
 	struct lane_control control;
 	struct lane_report report;
+	struct lane_content content;
 	struct lane *lane; /* NULL: this side has nothing to do */
 	lane_loop loop;
 	pthread_t thread;

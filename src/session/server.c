@@ -293,6 +293,12 @@ static int check_device(const struct options *opt)
 	return rc;
 }
 
+/* A server says for itself where files of buffers are to be. */
+static bool names_place(const struct options *opt, const struct option_row *row)
+{
+	return !strcmp(row->name, "memory") && opt->memory.num == MEMORY_FILE;
+}
+
 static void note_client_options(const struct options *opt)
 {
 	for (size_t i = 0; i < option_row_count; i++) {
@@ -300,7 +306,7 @@ static void note_client_options(const struct options *opt)
 
 		/* --stall-timeout is pushed, but a server's own is a limit. */
 		if (option_value((struct options *)(uintptr_t)opt, row)->given &&
-		    row->group != GROUP_CONTROL &&
+		    row->group != GROUP_CONTROL && !names_place(opt, row) &&
 		    (row->scope == SCOPE_PUSH || row->scope == SCOPE_PEER))
 			note("--%s: a server needs no test options: the client decides", row->name);
 	}

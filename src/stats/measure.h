@@ -69,7 +69,7 @@ struct measure {
 	struct counter_moves counters;
 	int32_t thread_node; /* NUMA node that the data thread ran on at its end; -1: not known */
 	uint64_t data_errors; /* slots whose content was not what was sent */
-	char data_fault[96];  /* where the first one is */
+	char data_fault[112]; /* where the first one is */
 
 	char clock[24];               /* name of the time source */
 	uint32_t clock_read_ns;       /* cost of one read */

@@ -54,6 +54,7 @@ struct device_facts {
 	char gid[48];     /* textual; empty with GID_NONE */
 	char gid_why[64]; /* why this entry of the table */
 	char why[96];     /* why this device */
+	char placed[64];  /* where buffers and the data thread are, and why */
 	uint32_t port;
 	uint32_t gid_index;
 	uint32_t gid_kind; /* enum gid_kind */

@@ -7,6 +7,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "plan/point.h"
 #include "verbs/device.h"
 #include "verbs/queues.h"
 
@@ -14,8 +15,8 @@
 struct endpoints {
 	uint32_t count;
 	uint32_t *qpn, *psn;
-	uint64_t address; /* of the peer's buffer, for one-sided operations */
-	uint32_t rkey;
+	uint32_t *rkey;   /* of each one's part of the buffer, for one-sided operations */
+	uint64_t address; /* of the buffer */
 	uint32_t lid;
 	union ibv_gid gid;
 };
@@ -24,31 +25,38 @@ struct endpoints {
 int endpoints_alloc(struct endpoints *e, uint32_t count);
 void endpoints_free(struct endpoints *e);
 
-/* The attributes that either way of connecting gives (design section 4). */
-enum {
-	CONNECT_TIMEOUT = 14,       /* 4.096 us * 2^14 = 67 ms */
-	CONNECT_RETRY = 6,          /* 7 is for ever on rxe */
-	CONNECT_RNR_RETRY = 7,      /* for ever: the stall deadline bounds it */
-	CONNECT_MIN_RNR_TIMER = 12, /* 0.64 ms; 0 would be 655 ms */
-	CONNECT_HOP_LIMIT = 64,
-};
-
-/* RESET to INIT, after which receives may be posted. 0 or -errno (told, FAIL_SETUP). */
-int connect_init(const struct queues *q, const struct device *d);
-
-/* Fills what this side tells: numbers of the queue pairs and random first PSNs. */
-void connect_describe(const struct queues *q, const struct device *d, struct endpoints *ours);
-
-/* What differs from row to row. */
+/* What differs from row to row; either way of connecting gives the same (design section 4). */
 struct connect_path {
 	uint32_t mtu;        /* bytes */
 	uint32_t begins;     /* reads and atomics that this side may have outstanding */
 	uint32_t accepts;    /* and that it answers */
+	uint32_t sl, tclass, flow_label, hop_limit;
+	uint32_t pkey_index;
+	uint32_t timeout;    /* 4.096 us * 2^timeout; 0: for ever */
+	uint32_t retry;      /* 7 is for ever on rxe */
+	uint32_t rnr_retry;  /* 7 is for ever: the stall deadline bounds it */
+	uint32_t min_rnr;    /* a code: 12 is 0.64 ms, 0 is 655 ms */
 };
 
+/* The part of a path that is the point's; begins and accepts stay 0. */
+struct connect_path connect_path_of(const struct point *p);
+
 /*
- * INIT to RTS over the exchanged endpoints; then the attributes are read back
- * and compared. 0 or -errno (told, FAIL_SETUP).
+ * Refuses what the device's port cannot do of a path, before anything is made. 0 or -errno (told,
+ * FAIL_SETUP).
+ */
+int connect_check(const struct device *d, const struct connect_path *path);
+
+/* RESET to INIT, after which receives may be posted. 0 or -errno (told, FAIL_SETUP). */
+int connect_init(const struct queues *q, const struct device *d, const struct connect_path *path);
+
+/* Fills what this side tells: numbers of the queue pairs and random first PSNs. */
+void connect_describe(const struct queues *q, const struct device *d, struct endpoints *ours);
+
+/*
+ * INIT to RTS over the exchanged endpoints; then the attributes are read back and compared. What a
+ * device keeps differently fails; what it tells differently of the address is said. 0 or -errno
+ * (told, FAIL_SETUP).
  */
 int connect_tcp(const struct queues *q, const struct device *d, const struct endpoints *ours,
 		const struct endpoints *theirs, const struct connect_path *path);

@@ -11,6 +11,8 @@
 #include "verbs/gid.h"
 
 #define PSN_MASK 0xffffff
+#define PKEY_BASE 0x7fff /* of a key; the other bit is its membership */
+#define HOP_LIMIT_DEFAULT 64
 
 int endpoints_alloc(struct endpoints *e, uint32_t count)
 {
@@ -18,8 +20,9 @@ int endpoints_alloc(struct endpoints *e, uint32_t count)
 		.count = count,
 		.qpn = calloc(count, sizeof(*e->qpn)),
 		.psn = calloc(count, sizeof(*e->psn)),
+		.rkey = calloc(count, sizeof(*e->rkey)),
 	};
-	if (e->qpn && e->psn)
+	if (e->qpn && e->psn && e->rkey)
 		return 0;
 	endpoints_free(e);
 	return fail(FAIL_SETUP, ENOMEM, "out of memory for %u endpoints", count);
@@ -29,6 +32,7 @@ void endpoints_free(struct endpoints *e)
 {
 	free(e->qpn);
 	free(e->psn);
+	free(e->rkey);
 	*e = (struct endpoints){ 0 };
 }
 
@@ -41,11 +45,48 @@ static enum ibv_mtu mtu_enum(uint32_t bytes)
 	return mtu;
 }
 
-int connect_init(const struct queues *q, const struct device *d)
+struct connect_path connect_path_of(const struct point *p)
+{
+	return (struct connect_path){
+		.mtu = (uint32_t)p->mtu.value, .sl = (uint32_t)p->sl.value,
+		.tclass = (uint32_t)p->tclass.value, .flow_label = (uint32_t)p->flow_label.value,
+		.hop_limit = (uint32_t)p->hop_limit.value,
+		.pkey_index = (uint32_t)p->pkey_index.value,
+		.timeout = (uint32_t)p->qp_timeout.value, .retry = (uint32_t)p->retry.value,
+		.rnr_retry = (uint32_t)p->rnr_retry.value, .min_rnr = (uint32_t)p->min_rnr.value,
+	};
+}
+
+/* The first entry is always there, and the default: it is not asked for. */
+static int check_pkey(const struct device *d, uint32_t index)
+{
+	uint16_t pkey = 0;
+
+	if (!index || (!ibv_query_pkey(d->context, (uint8_t)d->facts.port, (int)index, &pkey) &&
+		       pkey & htons(PKEY_BASE)))
+		return 0;
+	return fail(FAIL_SETUP, EINVAL, "--pkey-index %u: port %u of %s has no key there; see "
+		    "/sys/class/infiniband/%s/ports/%u/pkeys", index, d->facts.port, d->facts.name,
+		    d->facts.name, d->facts.port);
+}
+
+int connect_check(const struct device *d, const struct connect_path *path)
+{
+	const char *needs_grh = path->tclass ? "tclass" : path->flow_label ? "flow-label" :
+				path->hop_limit != HOP_LIMIT_DEFAULT ? "hop-limit" : NULL;
+
+	if (needs_grh && d->facts.gid_kind == GID_NONE)
+		return fail(FAIL_SETUP, EINVAL, "--%s: port %u of %s is reached by LID, without a "
+			    "GRH; drop --%s or choose a GID with --gid-index and --peer-gid-index",
+			    needs_grh, d->facts.port, d->facts.name, needs_grh);
+	return check_pkey(d, path->pkey_index);
+}
+
+int connect_init(const struct queues *q, const struct device *d, const struct connect_path *path)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
-		.pkey_index = 0,
+		.pkey_index = (uint16_t)path->pkey_index,
 		.port_num = (uint8_t)d->facts.port,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 				   (d->facts.caps.atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0),
@@ -97,9 +138,10 @@ static int to_rtr(const struct queues *q, uint32_t i, const struct device *d,
 		.dest_qp_num = theirs->qpn[i],
 		.rq_psn = theirs->psn[i],
 		.max_dest_rd_atomic = (uint8_t)path->accepts,
-		.min_rnr_timer = CONNECT_MIN_RNR_TIMER,
+		.min_rnr_timer = (uint8_t)path->min_rnr,
 		.ah_attr = {
 			.dlid = (uint16_t)theirs->lid,
+			.sl = (uint8_t)path->sl,
 			.port_num = (uint8_t)d->facts.port,
 			.is_global = d->facts.gid_kind != GID_NONE,
 		},
@@ -109,7 +151,9 @@ static int to_rtr(const struct queues *q, uint32_t i, const struct device *d,
 	if (attr.ah_attr.is_global) {
 		attr.ah_attr.grh.dgid = theirs->gid;
 		attr.ah_attr.grh.sgid_index = (uint8_t)d->facts.gid_index;
-		attr.ah_attr.grh.hop_limit = CONNECT_HOP_LIMIT;
+		attr.ah_attr.grh.hop_limit = (uint8_t)path->hop_limit;
+		attr.ah_attr.grh.traffic_class = (uint8_t)path->tclass;
+		attr.ah_attr.grh.flow_label = path->flow_label;
 	}
 	rc = ibv_modify_qp(q->qp[i], &attr,
 			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
@@ -122,9 +166,9 @@ static int to_rts(const struct queues *q, uint32_t i, const struct device *d,
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
-		.timeout = CONNECT_TIMEOUT,
-		.retry_cnt = CONNECT_RETRY,
-		.rnr_retry = CONNECT_RNR_RETRY,
+		.timeout = (uint8_t)path->timeout,
+		.retry_cnt = (uint8_t)path->retry,
+		.rnr_retry = (uint8_t)path->rnr_retry,
 		.sq_psn = ours->psn[i],
 		.max_rd_atomic = (uint8_t)path->begins,
 	};
@@ -138,32 +182,56 @@ static int to_rts(const struct queues *q, uint32_t i, const struct device *d,
 		    d->facts.name, strerror(abs(rc)));
 }
 
+/* The first queue pair's address as the device tells it; the kernel and drivers change some. */
+static void compare_address(const struct device *d, const struct connect_path *path,
+			    const struct ibv_ah_attr *ah)
+{
+	const struct {
+		const char *name;
+		uint32_t asked, got;
+		bool told;
+	} parts[] = {
+		{ "sl", path->sl, ah->sl, true },
+		{ "tclass", path->tclass, ah->grh.traffic_class, ah->is_global },
+		{ "flow-label", path->flow_label, ah->grh.flow_label, ah->is_global },
+		{ "hop-limit", path->hop_limit, ah->grh.hop_limit,
+		  ah->is_global && path->hop_limit != HOP_LIMIT_DEFAULT },
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (parts[i].told && parts[i].asked != parts[i].got)
+			note("--%s %u -> %u (as %s tells it)", parts[i].name, parts[i].asked,
+			     parts[i].got, d->facts.name);
+}
+
 /* A device may take other values than it was given; a measurement must not rest on them unseen. */
 static int verify(const struct queues *q, const struct device *d, const struct connect_path *path)
 {
 	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr;
+	struct ibv_qp_attr attr = { 0 };
 	int mask = IBV_QP_STATE | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 		   IBV_QP_RNR_RETRY | IBV_QP_MIN_RNR_TIMER | IBV_QP_MAX_QP_RD_ATOMIC |
-		   IBV_QP_MAX_DEST_RD_ATOMIC;
+		   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_PKEY_INDEX | IBV_QP_AV;
 	int rc = ibv_query_qp(q->qp[0], &attr, mask, &init);
 
 	if (rc) {
 		note("reading back the queue pair of %s: %s", d->facts.name, strerror(abs(rc)));
 		return 0;
 	}
+	compare_address(d, path, &attr.ah_attr);
 	if (attr.qp_state == IBV_QPS_RTS && attr.path_mtu == mtu_enum(path->mtu) &&
-	    attr.timeout == CONNECT_TIMEOUT && attr.retry_cnt == CONNECT_RETRY &&
-	    attr.rnr_retry == CONNECT_RNR_RETRY && attr.min_rnr_timer == CONNECT_MIN_RNR_TIMER &&
+	    attr.timeout == path->timeout && attr.retry_cnt == path->retry &&
+	    attr.rnr_retry == path->rnr_retry && attr.min_rnr_timer == path->min_rnr &&
+	    attr.pkey_index == path->pkey_index &&
 	    attr.max_rd_atomic >= path->begins && attr.max_dest_rd_atomic >= path->accepts)
 		return 0;
 	return fail(FAIL_SETUP, EPROTO,
 		    "%s did not keep the queue pair's attributes: state %d, MTU %u, timeout %d, "
-		    "retry %d, rnr_retry %d, min_rnr_timer %d, outstanding %d and %d; its driver "
-		    "is at fault",
+		    "retry %d, rnr_retry %d, min_rnr_timer %d, P_Key index %d, outstanding %d and "
+		    "%d; its driver is at fault",
 		    d->facts.name, attr.qp_state, 128U << attr.path_mtu, attr.timeout,
-		    attr.retry_cnt, attr.rnr_retry, attr.min_rnr_timer, attr.max_rd_atomic,
-		    attr.max_dest_rd_atomic);
+		    attr.retry_cnt, attr.rnr_retry, attr.min_rnr_timer, attr.pkey_index,
+		    attr.max_rd_atomic, attr.max_dest_rd_atomic);
 }
 
 int connect_tcp(const struct queues *q, const struct device *d, const struct endpoints *ours,

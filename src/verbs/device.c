@@ -129,6 +129,8 @@ static int fill(struct device *d, const struct candidate *k, const struct device
 	*d = (struct device){ .facts = { .port = k->port, .numa_node = k->numa_node } };
 	snprintf(d->facts.name, sizeof(d->facts.name), "%s", k->name);
 	snprintf(d->facts.why, sizeof(d->facts.why), "%s", why);
+	numa_choose(k->numa_node, &d->place);
+	snprintf(d->facts.placed, sizeof(d->facts.placed), "%s", d->place.why);
 	set_bus(&d->facts);
 	rc = query_caps(k->context, k->port, &d->facts, &port_attr);
 	if (!rc)

@@ -9,12 +9,14 @@
 
 #include <infiniband/verbs.h>
 
+#include "host/numa.h"
 #include "verbs/caps.h"
 
 struct device {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	union ibv_gid gid;
+	struct numa_place place; /* of what uses it */
 	struct device_facts facts;
 };
 

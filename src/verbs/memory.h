@@ -14,22 +14,31 @@
 #include <infiniband/verbs.h>
 
 struct buffer {
-	struct ibv_mr *mr;
-	unsigned char *base; /* first slot; at the asked alignment and offset */
+	unsigned char *base; /* first slot; at the asked alignment and offset; NULL: no buffer */
 	size_t stride;       /* bytes from slot to slot */
 	size_t size;         /* bytes of a message */
 	uint32_t slots;
 	size_t align, offset; /* where base lies */
-	int access;
+	int access, node;
+	uint32_t memory; /* MEMORY_* */
+	struct ibv_mr **mr; /* one, or one for each part of the slots */
+	uint32_t regions;
+	const struct memory_type *type;
+	void (*copy)(void *to, const void *from, size_t n); /* the type's */
 	void *mapping; /* what base lies in */
 	size_t mapping_size;
+	int dmabuf; /* its descriptor, or -1 */
 };
 
 struct buffer_shape {
 	size_t size, stride;
 	uint32_t slots;
+	uint32_t regions; /* memory regions, each of as many slots */
 	size_t align, offset;
-	int access; /* IBV_ACCESS_* */
+	int access;       /* IBV_ACCESS_* */
+	uint32_t memory;  /* MEMORY_* */
+	const char *path; /* of MEMORY_FILE; NULL: none was given on this side */
+	int node;         /* where its pages are to be; -1: anywhere */
 };
 
 /*
@@ -45,11 +54,24 @@ void buffer_free(struct buffer *b);
  */
 bool buffer_reuse(struct buffer *b, const struct buffer_shape *shape);
 
+/* The memory region of a part of the buffer, as of a queue pair. */
+static inline const struct ibv_mr *buffer_mr(const struct buffer *b, uint32_t part)
+{
+	return b->mr[b->regions == 1 ? 0 : part];
+}
+
+/* Whether the CPU can look into memory of that kind, so that a marker in it can be polled. */
+bool memory_is_visible(uint32_t memory);
+
 /* Fills every slot with its pattern, as the sender does. */
 void buffer_fill(struct buffer *b);
 
 /* Makes every byte differ from the pattern's, and the last of each slot 0. */
 void buffer_reset(struct buffer *b);
+
+/* Fills one slot with the content of a message, or as buffer_reset() does. */
+void buffer_put(struct buffer *b, uint32_t slot, uint64_t number);
+void buffer_wipe(struct buffer *b, uint32_t slot);
 
 /* Where the content of a buffer is wrong first. */
 struct buffer_fault {
@@ -59,11 +81,16 @@ struct buffer_fault {
 	unsigned char want, got;
 };
 
+/* Whether a slot holds that message, its last byte being `last` if that is not -1. */
+bool buffer_holds(const struct buffer *b, uint32_t slot, uint64_t number, int last,
+		  struct buffer_fault *fault);
+
 /* What a run of slots is to hold. */
 struct buffer_claim {
 	uint32_t first, count; /* slots */
 	uint64_t written; /* the first so many hold their pattern, the others are as reset */
 	int marker;       /* the last byte of what is written, if not the pattern's; else -1 */
+	uint32_t all;     /* with content of its own in each message: the slots of all; else 0 */
 };
 
 /*

@@ -82,8 +82,8 @@ static struct ibv_qp *create_qp(const struct queue_group *g, const struct device
 		.cap = {
 			.max_send_wr = shape->depth + EXTRA_SENDS,
 			.max_recv_wr = shape->rx_depth ? shape->rx_depth : 1,
-			.max_send_sge = 1,
-			.max_recv_sge = 1,
+			.max_send_sge = shape->sges,
+			.max_recv_sge = shape->sges,
 			.max_inline_data = inline_size,
 		},
 	};
@@ -123,9 +123,10 @@ static uint32_t probe_inline(const struct queues *q, const struct device *d,
 static int told_qp(const struct device *d, const struct queues_shape *shape, int error)
 {
 	return fail(FAIL_SETUP, error,
-		    "creating a queue pair on %s (send depth %u, receive depth %u, inline %u): %s; "
-		    "the device has up to %u work requests and %u queue pairs: lower --tx-depth",
-		    d->facts.name, shape->depth, shape->rx_depth, shape->inline_size,
+		    "creating a queue pair on %s (send depth %u, receive depth %u, inline %u, "
+		    "entries %u): %s; the device has up to %u work requests and %u queue pairs: "
+		    "lower --tx-depth or --sge",
+		    d->facts.name, shape->depth, shape->rx_depth, shape->inline_size, shape->sges,
 		    strerror(error), d->facts.caps.max_qp_wr, d->facts.caps.max_qp);
 }
 

@@ -28,6 +28,7 @@ struct queues {
 struct queues_shape {
 	uint32_t count;
 	uint32_t depth, rx_depth; /* work requests; rx_depth may be 0 */
+	uint32_t sges;            /* of a request */
 	uint32_t inline_size;     /* wanted */
 	bool inline_exact;        /* less than wanted is an error, not a fallback */
 };

@@ -297,9 +297,9 @@ rows() {
 	fake_server ""
 	fake "" --plan -s 64,64K
 	[ "$code" -eq 0 ]
-	grep -qE '^ +size +signal +stamp$' out
-	grep -qE '^ +64 B +32 +all$' out
-	grep -qE '^ +64 KiB +1 +16$' out
+	grep -qE '^ +size +signal +stamp +slots$' out
+	grep -qE '^ +64 B +32 +all +64$' out
+	grep -qE '^ +64 KiB +1 +16 +1$' out
 	none messages out
 }
 

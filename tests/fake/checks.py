@@ -20,6 +20,9 @@ PROPERTIES = {
     'agree': 'figures of a row agree with each other',
     'config': 'what was asked for is what was run',
     'data': 'data arrive as they were sent, and a wrong bit is found',
+    'path': 'the device has the path attributes that were asked for',
+    'regions': 'each buffer is registered as was asked for',
+    'pieces': 'a message has as many pieces as was asked for',
     'refused': 'what cannot be is refused with one line',
 }
 
@@ -245,12 +248,55 @@ def config(run):
         yield f'rows {[(r.op, r.test) for r in run.rows]}, not {run.plan.rows()}'
     for row in run.rows:
         for name, value in run.plan.args.items():
+            value = 'on' if value is None else value
             said = row.settings.get(name, value)
+            if name == 'slots' and 'verify' in run.plan.args:
+                said = min(said, value)  # more where more are in flight
             if name == 'outs':
                 if isinstance(said, int) and said > value:
                     yield f'{row.op}: --outs {value} became {said}'
             elif said != value and not (name == 'stamp' and value == 1 and said == 'all'):
                 yield f'{row.op} {row.test}: --{name} {value} became {said}'
+
+
+PATH = {'sl': 'sl', 'tclass': 'tclass', 'flow-label': 'flow', 'hop-limit': 'hops',
+        'pkey-index': 'pkey', 'qp-timeout': 'timeout', 'retry': 'retry', 'rnr-retry': 'rnr_retry',
+        'min-rnr': 'min_rnr'}
+
+
+def path(run):
+    for rows, names, side, qp, _ in each_qp(run):
+        for row, (name, key), q in itertools.product(rows, PATH.items(), qp):
+            if q[key] != row.settings[name]:
+                yield f'{names}, {side}: --{name} {row.settings[name]}, and {q}'
+
+
+def regions(run):
+    """Of a side: one for what it posts from, one for what the other side reaches, or one a QP."""
+    direction, qps = run.plan.args['direction'], run.plan.args.get('qp', 1)
+    if len(run.rows) > 1:
+        return  # a row may go on with the regions of the one before
+    for side, report in run.reports.items():
+        other = 'server' if side == 'client' else 'client'
+        want = {0: 0, 1: 0}
+        for row in run.rows:
+            each = qps if row.settings.get('mr', 'one') == 'qp' else 1
+            shared = row.op in plans.ATOMIC and row.settings.get('atomic-target') == 'shared'
+            want[row.settings['relaxed-ordering'] == 'on'] += \
+                each * posts(row, side, direction) + \
+                (1 if shared else each) * posts(row, other, direction)
+        got = {on: report.regions.count(on) for on in want}
+        if got != want:
+            yield f'{side}: {got} regions, by relaxed ordering, not {want}'
+
+
+def pieces(run):
+    direction = run.plan.args['direction']
+    for rows, names, side, qp, _ in each_qp(run):
+        want = max(row.settings['sge'] if posts(row, side, direction) else 0 for row in rows)
+        for q in qp:
+            if q['sge_most'] != want:
+                yield f'{names}, {side}: not {want} pieces: {q}'
 
 
 def data(run):

@@ -30,7 +30,7 @@ class Plan:
     def words(self):
         words = ['--op', ','.join(self.ops), '--test', ','.join(self.tests)]
         for name, value in self.args.items():
-            words += ['--' + name, str(value)]
+            words += ['--' + name] if value is None else ['--' + name, str(value)]
         return words
 
     def total(self):
@@ -69,6 +69,29 @@ def draw_memory(r, plan):
         step = 8 if atomic else 1
         if r.random() < 0.7:
             plan.args['offset'] = r.randrange(0, plan.args['align'], step)
+
+
+def draw_buffers(r, plan):
+    """How large, of what, and registered how."""
+    args, lat = plan.args, 'lat' in plan.tests
+    if not lat and not any(op in ATOMIC for op in plan.ops) and r.random() < 0.3:
+        args['slots'] = uneven(r, 1, max(1, min(300, MOST_BYTES // args['size'] // args.get('qp', 1))))
+    if r.random() < 0.3:
+        args['mr'] = r.choice(('one', 'qp'))
+    if r.random() < 0.3:
+        args['memory'] = r.choice(('malloc', 'shm', 'udmabuf'))
+        plan.client['dmabuf'] = plan.server['dmabuf'] = 1
+    if not any(op in ATOMIC for op in plan.ops) and r.random() < 0.3:
+        args['sge'] = min(args['size'], r.randint(1, 4))
+    if r.random() < 0.3:
+        args['relaxed-ordering'] = 'off' if lat else r.choice(('on', 'off'))
+
+
+def draw_verify(r, plan, depth, rx_depth):
+    """With a place for each message in flight."""
+    args = plan.args
+    if r.random() < 0.3 and args['size'] * args.get('qp', 1) * (depth + rx_depth) < MOST_BYTES:
+        args['verify'] = None
 
 
 def draw_inline(r, plan):
@@ -133,6 +156,31 @@ def draw_devices(r, plan, depth, rx_depth):
         plan.args['mtu'] = r.choice((256, 512, 4096))
 
 
+PKEYS = 'ffff,8001,7'
+
+
+def draw_path(r, plan):
+    """How the ends are connected; the device tells what it was given."""
+    draws = {'sl': 15, 'tclass': 255, 'flow-label': 0xfffff, 'pkey-index': 1}
+    for name, most in draws.items():
+        if r.random() < 0.15:
+            plan.args[name] = uneven(r, 0, most)
+    if r.random() < 0.15:
+        plan.args['hop-limit'] = uneven(r, 1, 255)
+    if r.random() < 0.15:
+        plan.args['min-rnr'] = uneven(r, 1, 20)
+    plan.client['pkeys'] = plan.server['pkeys'] = PKEYS
+
+
+def draw_retries(r, plan):
+    """Of a wire that loses nothing: the others need their retries, and time for them."""
+    if 'drop' not in plan.client and 'drop' not in plan.server:
+        if r.random() < 0.2:
+            plan.args['retry'] = uneven(r, 0, 7)
+        if r.random() < 0.2:
+            plan.args['qp-timeout'] = uneven(r, 0, 31)
+
+
 def draw_count(r, plan, rx_depth):
     """As many messages as a row can take: of bytes, of receives that the peer has to give back."""
     args, lat = plan.args, 'lat' in plan.tests
@@ -175,9 +223,13 @@ def legal(r):
     plan.args['size'] = draw_size(r, plan)
     depth, rx_depth = draw_queues(r, plan)
     draw_memory(r, plan)
+    draw_buffers(r, plan)
+    draw_verify(r, plan, depth, rx_depth)
     draw_count(r, plan, rx_depth)
     draw_devices(r, plan, depth, rx_depth)
     draw_faults(r, plan)
+    draw_path(r, plan)
+    draw_retries(r, plan)
     return plan
 
 
@@ -213,6 +265,18 @@ REFUSALS = (
     (3, {}, {'max_dest_rd_atomic': 0}, 'cas', 'lat', '--op cas'),
     (3, {'inline': 97}, {'max_inline': 96}, 'send', 'bw', '--inline 97'),
     (3, {'mtu': 4096}, {'mtu': 1024}, 'write', 'bw', '--mtu 4096'),
+    (2, {'slots': 2}, {}, 'send', 'lat', '--slots 2'),
+    (2, {'slots': 2}, {}, 'fadd', 'bw', '--slots 2 with --op fadd'),
+    (2, {'relaxed-ordering': 'on'}, {}, 'write', 'lat', '--relaxed-ordering on with --test lat'),
+    (2, {'memory': 'gold'}, {}, 'write', 'bw', "--memory 'gold'"),
+    (3, {'memory': 'udmabuf'}, {'dmabuf': 2}, 'write', 'bw', '--memory udmabuf: '),
+    (3, {'memory': 'file:/nowhere/at/all'}, {}, 'write', 'bw', '--memory file: /nowhere/at/all: '),
+    (2, {'sge': 4, 'size': 3}, {}, 'write', 'bw', '--sge 4 with --size 3'),
+    (2, {'sge': 2}, {}, 'cas', 'bw', '--sge 2 with --op cas'),
+    (3, {'sge': 3}, {'max_sge': 2}, 'send', 'bw', '--sge 3'),
+    (2, {'hop-limit': 0}, {}, 'write', 'bw', '--hop-limit'),
+    (2, {'retry': 8}, {}, 'write', 'bw', '--retry'),
+    (3, {'pkey-index': 1}, {}, 'write', 'bw', '--pkey-index 1'),
     (3, {'ib-port': 2}, {}, 'write', 'bw', 'port'),
     (3, {'gid-index': 9}, {}, 'write', 'bw', '--gid-index 9'),
     (3, {}, {'state=down': None}, 'write', 'bw', 'DOWN'),
@@ -231,14 +295,20 @@ def illegal(r, number):
 
 
 def corrupt(r):
-    """The last message of all is wrong, so that nothing can have put it right."""
+    """
+    The last message of all is wrong, so that nothing can have put it right; where each is looked
+    at as it comes, any of them.
+    """
     plan = Plan([r.choice(OUT)], ['bw'], code=4, says='data')
     plan.args.update(direction=r.choice(('out', 'in', 'both')), size=draw_size(r, plan))
-    _, rx_depth = draw_queues(r, plan)
+    depth, rx_depth = draw_queues(r, plan)
     draw_memory(r, plan)
+    draw_verify(r, plan, depth, rx_depth)
     draw_count(r, plan, rx_depth)
     side = plan.server if plan.args['direction'] == 'in' else plan.client
-    side['corrupt'] = plan.total() * plan.args.get('qp', 1)
+    messages = side['corrupt'] = plan.total() * plan.args.get('qp', 1)
+    if 'verify' in plan.args and plan.ops[0] in RECEIVES:
+        side['corrupt'] = r.randint(1, messages)
     return plan
 
 

@@ -152,6 +152,15 @@ int ibv_close_device(struct ibv_context *context)
 	return 0;
 }
 
+static uint16_t pkeys(void)
+{
+	uint16_t n = 0;
+
+	while (device_pkey(n))
+		n++;
+	return n;
+}
+
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
 	int error = fault_call(CALL_query_device);
@@ -169,7 +178,7 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.max_qp_rd_atom = (int)script.max_dest_rd_atomic,
 		.max_qp_init_rd_atom = (int)script.max_rd_atomic,
 		.atomic_cap = script.atomics ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE,
-		.max_pkeys = 1, .phys_port_cnt = 1,
+		.max_pkeys = pkeys(), .phys_port_cnt = 1,
 	};
 	return 0;
 }
@@ -208,7 +217,7 @@ int ibv_query_port(struct ibv_context *context, uint8_t port,
 		.state = device_link_up() ? IBV_PORT_ACTIVE : IBV_PORT_DOWN,
 		.max_mtu = IBV_MTU_4096, .active_mtu = mtu_enum(script.mtu),
 		.gid_tbl_len = FAKE_GIDS, .max_msg_sz = (uint32_t)script.max_msg_sz,
-		.pkey_tbl_len = 1, .active_width = 2, .active_speed = 32, .phys_state = 5,
+		.pkey_tbl_len = pkeys(), .active_width = 2, .active_speed = 32, .phys_state = 5,
 		.lid = device_lid(context),
 		.link_layer = script.infiniband ? IBV_LINK_LAYER_INFINIBAND :
 						  IBV_LINK_LAYER_ETHERNET,
@@ -271,11 +280,25 @@ int ibv_query_gid(struct ibv_context *context, uint8_t port, int index, union ib
 	return 0;
 }
 
+uint32_t device_pkey(uint32_t index)
+{
+	const char *at = script.pkeys;
+
+	for (; at && index; index--) {
+		at = strchr(at, ',');
+		if (at)
+			at++;
+	}
+	return at ? (uint32_t)strtoul(at, NULL, 16) & 0xffff : 0;
+}
+
 int ibv_query_pkey(struct ibv_context *context, uint8_t port, int index, __be16 *pkey)
 {
+	int error = fault_call(CALL_query_pkey);
+
 	(void)context;
-	*pkey = htobe16(0xffff);
-	return port == 1 && !index ? 0 : -1;
+	*pkey = htobe16((uint16_t)device_pkey((uint32_t)index));
+	return error || port != 1 || !*pkey ? -1 : 0;
 }
 
 struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)

@@ -62,6 +62,12 @@ static enum ibv_wc_status check_local(const struct fake_qp *q, const struct fake
 	return IBV_WC_SUCCESS;
 }
 
+/* Two keys are of one partition; two limited members of it hear nothing of each other. */
+static bool pkeys_match(uint32_t a, uint32_t b)
+{
+	return (a & 0x7fff) == (b & 0x7fff) && (a | b) & 0x8000;
+}
+
 /* The queue pair at the other end, if it is there and answers to this one. */
 static struct shared_qp *find_peer(const struct fake_qp *q, struct node **node)
 {
@@ -75,7 +81,7 @@ static struct shared_qp *find_peer(const struct fake_qp *q, struct node **node)
 	peer = &(*node)->shared->qp[s->dest_qpn & FAKE_QPS];
 	state = atomic_load(&peer->state);
 	if (!peer->used || peer->qpn != s->dest_qpn || peer->dest_qpn != s->qpn ||
-	    peer->lid != s->dlid || peer->dlid != s->lid ||
+	    !pkeys_match(peer->pkey, s->pkey) || peer->lid != s->dlid || peer->dlid != s->lid ||
 	    (state != IBV_QPS_RTR && state != IBV_QPS_RTS) || peer->rq_psn != s->sq_psn ||
 	    peer->path_mtu != s->path_mtu || memcmp(&peer->sgid, &s->dgid, sizeof(s->dgid)) ||
 	    memcmp(&peer->dgid, &s->sgid, sizeof(s->sgid)))
@@ -183,6 +189,8 @@ static enum ibv_wc_status move(struct fake_qp *q, struct fake_wqe *w, struct nod
 		do_atomic(w, &a);
 	} else if (k->reads) {
 		memory_read(&a, data);
+		if (++messages_moved == script.corrupt && w->length)
+			data[w->length / 2] ^= 1;
 		scatter_local(w, data);
 	} else {
 		gather(q, w, data);
@@ -208,11 +216,11 @@ static enum ibv_wc_status move(struct fake_qp *q, struct fake_wqe *w, struct nod
 	return status == IBV_WC_SUCCESS ? status : IBV_WC_REM_INV_REQ_ERR;
 }
 
-/* No answer: again after the timeout (4.096 us * 2^n), as often as retry_cnt says. */
+/* No answer: again after the timeout (4.096 us * 2^n; 0: never), as often as retry_cnt says. */
 static bool unanswered(struct fake_qp *q, uint64_t now)
 {
 	q->unanswered++;
-	q->retry_at = now + (4096ULL << q->timeout);
+	q->retry_at = q->timeout ? now + (4096ULL << q->timeout) : FAKE_NEVER - 1;
 	return false;
 }
 

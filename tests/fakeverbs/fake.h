@@ -48,13 +48,13 @@ struct fake_script {
 	uint64_t devices, max_qp, max_qp_wr, max_cqe, max_sge, max_inline, max_msg_sz, max_mr_size;
 	uint64_t max_rd_atomic, max_dest_rd_atomic, atomics, mtu, drop, seed;
 	uint64_t status, status_at, recv_status, recv_status_at, lose, duplicate;
-	uint64_t late, stall_at, stall, pace, wire, port_down, corrupt, refuse, overrun;
+	uint64_t dmabuf, late, stall_at, stall, pace, wire, port_down, corrupt, refuse, overrun;
 	bool down, infiniband, talk, virtual_clock, null, null_marker, null_ahead;
 	uint64_t *late_list;
 	size_t lates;
 	struct fake_fault fault[16];
 	size_t faults;
-	char gids[512], report[256], trace[256];
+	char gids[512], pkeys[128], report[256], trace[256];
 };
 
 extern struct fake_script script;
@@ -107,6 +107,7 @@ struct shared_qp {
 	bool used;
 	uint32_t qpn, dest_qpn, sq_psn, rq_psn, access, path_mtu, max_dest_rd, min_rnr, pd;
 	uint32_t lid, dlid; /* 0 on Ethernet */
+	uint32_t pkey;
 	_Atomic uint32_t state;
 	union ibv_gid sgid, dgid;
 	uint64_t cookie;                    /* the owner's struct ibv_qp */
@@ -212,6 +213,7 @@ static inline struct fake_context *fake_context_of(struct ibv_context *c)
 
 bool device_link_up(void);
 uint16_t device_lid(struct ibv_context *c);
+uint32_t device_pkey(uint32_t index); /* 0: no such entry */
 const struct ibv_gid_entry *device_gid(const struct ibv_context *c, uint32_t index);
 
 /* ---- memory.c ---- */
@@ -256,7 +258,9 @@ struct fake_wqe {
 struct fake_qp {
 	struct ibv_qp verbs;
 	struct shared_qp *shared;
-	uint32_t index, sq_size, max_inline, max_sge, max_rd_atomic, timeout, retry_cnt, rnr_retry;
+	uint32_t index, sq_size, max_inline, max_sge, max_recv_sge, sge_most, max_rd_atomic, timeout, retry_cnt, rnr_retry;
+	struct ibv_ah_attr ah;
+	uint32_t pkey_index;
 	bool sq_sig_all, active;
 	struct fake_wqe *sq;
 	unsigned char *inline_data; /* max_inline bytes for each slot */

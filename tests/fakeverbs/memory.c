@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #undef ibv_reg_mr
@@ -208,6 +209,26 @@ struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, ui
 	return register_checked(pd, addr, length, iova, access);
 }
 
+/* The descriptor is checked; the memory is the pages that the caller has mapped of it at iova. */
+struct ibv_mr *ibv_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
+				 int fd, int access)
+{
+	int error = fault_call(CALL_reg_dmabuf_mr);
+	struct stat st;
+
+	if (!error && script.dmabuf != 1)
+		error = EOPNOTSUPP;
+	if (!error && fstat(fd, &st))
+		error = errno;
+	if (!error && (offset % page_size() != iova % page_size() || !length ||
+		       offset + length > (uint64_t)st.st_size))
+		error = EINVAL;
+	if (!error)
+		return reg_mr(pd, (void *)(uintptr_t)iova, length, iova, (unsigned int)access);
+	errno = error;
+	return NULL;
+}
+
 int ibv_dereg_mr(struct ibv_mr *mr)
 {
 	int error = fault_call(CALL_dereg_mr);
@@ -220,6 +241,8 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 	}
 	fabric_lock();
 	s = &own->shared->mr[mr->handle];
+	report_line("mr length=%llu relaxed=%u", (unsigned long long)s->length,
+		    !!(s->access & IBV_ACCESS_RELAXED_ORDERING));
 	list = node_at(own, s->piece);
 	for (uint32_t i = 0; i < s->pieces; i++)
 		for (struct piece *p = pieces; p; p = p->next)

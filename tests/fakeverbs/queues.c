@@ -165,6 +165,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	q->sq_size = attr->cap.max_send_wr;
 	q->max_inline = attr->cap.max_inline_data;
 	q->max_sge = attr->cap.max_send_sge;
+	q->max_recv_sge = attr->cap.max_recv_sge;
 	q->sq_sig_all = attr->sq_sig_all;
 	q->retry_at = FAKE_NEVER;
 	q->sq = calloc(q->sq_size ? q->sq_size : 1, sizeof(*q->sq));
@@ -196,13 +197,16 @@ int ibv_destroy_qp(struct ibv_qp *verbs)
 	}
 	report_line("qp %u messages=%llu posted=%llu signalled=%llu retired=%llu freed=%llu "
 		    "completions=%llu received=%llu sq_most=%llu sq_size=%u rq_most=%llu "
-		    "rq_size=%u state=%u", q->shared->qpn, (unsigned long long)q->messages,
+		    "rq_size=%u state=%u sl=%u tclass=%u flow=%u hops=%u pkey=%u timeout=%u "
+		    "retry=%u rnr_retry=%u min_rnr=%u sge_most=%u", q->shared->qpn, (unsigned long long)q->messages,
 		    (unsigned long long)q->posted, (unsigned long long)q->signalled,
 		    (unsigned long long)q->retired, (unsigned long long)q->freed,
 		    (unsigned long long)q->completions,
 		    (unsigned long long)q->shared->received, (unsigned long long)q->sq_most,
 		    q->sq_size, (unsigned long long)q->shared->rq_most, q->shared->rq_size,
-		    atomic_load(&q->shared->state));
+		    atomic_load(&q->shared->state), q->ah.sl, q->ah.grh.traffic_class,
+		    q->ah.grh.flow_label, q->ah.grh.hop_limit, q->pkey_index, q->timeout,
+		    q->retry_cnt, q->rnr_retry, q->shared->min_rnr, q->sge_most);
 	fabric_lock();
 	work_forget(q);
 	unshare_qp(q);
@@ -243,7 +247,8 @@ static bool path_is_good(const struct fake_qp *q, const struct ibv_qp_attr *attr
 {
 	if (attr->ah_attr.port_num != 1 || attr->path_mtu < IBV_MTU_256 ||
 	    (128ULL << attr->path_mtu) > script.mtu || attr->min_rnr_timer > 31 ||
-	    attr->max_dest_rd_atomic > script.max_dest_rd_atomic)
+	    attr->max_dest_rd_atomic > script.max_dest_rd_atomic || attr->ah_attr.sl > 15 ||
+	    attr->ah_attr.grh.flow_label > 0xfffff)
 		return false;
 	/* RoCE needs the GIDs; InfiniBand the LID. */
 	if (!script.infiniband && !attr->ah_attr.is_global)
@@ -262,6 +267,7 @@ static int to_rtr(struct fake_qp *q, const struct ibv_qp_attr *attr)
 		s->sgid = device_gid(q->verbs.context, attr->ah_attr.grh.sgid_index)->gid;
 		s->dgid = attr->ah_attr.grh.dgid;
 	}
+	q->ah = attr->ah_attr;
 	s->dest_qpn = attr->dest_qp_num;
 	s->dlid = script.infiniband ? attr->ah_attr.dlid : 0;
 	s->rq_psn = attr->rq_psn;
@@ -297,8 +303,10 @@ static int take_step(struct fake_qp *q, const struct ibv_qp_attr *attr, int mask
 		if ((mask & steps[i].mask) != steps[i].mask)
 			return EINVAL;
 		if (attr->qp_state == IBV_QPS_INIT) {
-			if (attr->port_num != 1 || attr->pkey_index)
+			if (attr->port_num != 1 || !device_pkey(attr->pkey_index))
 				return EINVAL;
+			q->pkey_index = attr->pkey_index;
+			q->shared->pkey = device_pkey(attr->pkey_index);
 			q->shared->access = attr->qp_access_flags;
 		} else {
 			rc = attr->qp_state == IBV_QPS_RTR ? to_rtr(q, attr) : to_rts(q, attr);
@@ -350,9 +358,10 @@ int ibv_query_qp(struct ibv_qp *verbs, struct ibv_qp_attr *attr, int mask,
 		.rnr_retry = (uint8_t)q->rnr_retry, .max_rd_atomic = (uint8_t)q->max_rd_atomic,
 		.max_dest_rd_atomic = (uint8_t)q->shared->max_dest_rd,
 		.min_rnr_timer = (uint8_t)q->shared->min_rnr,
+		.pkey_index = (uint16_t)q->pkey_index, .ah_attr = q->ah,
 		.cap = {
 			.max_send_wr = q->sq_size, .max_recv_wr = q->shared->rq_size,
-			.max_send_sge = q->max_sge, .max_recv_sge = FAKE_SGE,
+			.max_send_sge = q->max_sge, .max_recv_sge = q->max_recv_sge,
 			.max_inline_data = q->max_inline,
 		},
 	};

@@ -17,7 +17,7 @@ struct fake_script script = {
 	.devices = 1, .max_qp = 8192, .max_qp_wr = 16384, .max_cqe = 4194304, .max_sge = FAKE_SGE,
 	.max_inline = 256, .max_msg_sz = 1ULL << 30, .max_mr_size = 1ULL << 40,
 	.max_rd_atomic = 16, .max_dest_rd_atomic = 16, .atomics = 1, .mtu = 4096,
-	.gids = "fe80::fa:ce,127.0.0.1,::1",
+	.gids = "fe80::fa:ce,127.0.0.1,::1", .pkeys = "ffff",
 };
 
 static const char *const call_names[] = {
@@ -52,9 +52,11 @@ static const struct setting {
 	{ "late", NUMBER, AT(late), 0 }, { "stall", PAIR, AT(stall_at), AT(stall) },
 	{ "pace", NUMBER, AT(pace), 0 }, { "wire", NUMBER, AT(wire), 0 },
 	{ "port_down", NUMBER, AT(port_down), 0 }, { "corrupt", NUMBER, AT(corrupt), 0 },
+	{ "dmabuf", NUMBER, AT(dmabuf), 0 },
 	{ "refuse", NUMBER, AT(refuse), 0 }, { "overrun", NUMBER, AT(overrun), 0 },
 	{ "talk", BOOL, AT(talk), 0 }, { "null", BOOL, AT(null), 0 },
 	{ "gids", TEXT, AT(gids), sizeof(script.gids) },
+	{ "pkeys", TEXT, AT(pkeys), sizeof(script.pkeys) },
 	{ "report", TEXT, AT(report), sizeof(script.report) },
 	{ "trace", TEXT, AT(trace), sizeof(script.trace) },
 #undef AT

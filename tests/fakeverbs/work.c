@@ -303,6 +303,7 @@ static void enqueue(struct fake_qp *q, const struct ibv_send_wr *wr, uint64_t no
 	trace_line("post %u %d %llx %u %llx", q->shared->qpn, wr->opcode,
 		   wr->num_sge ? (unsigned long long)wr->sg_list[0].addr : 0ULL, w->length,
 		   (unsigned long long)w->remote);
+	q->sge_most = w->num_sge > q->sge_most ? w->num_sge : q->sge_most;
 	q->posted++;
 	q->messages += w->length != 0;
 	q->signalled += q->sq_sig_all || wr->send_flags & IBV_SEND_SIGNALED;
@@ -344,7 +345,7 @@ static int post_one_recv(struct fake_qp *q, const struct ibv_recv_wr *wr)
 	struct shared_qp *s = q->shared;
 	struct shared_recv *r;
 
-	if (wr->num_sge < 0 || wr->num_sge > FAKE_SGE ||
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > q->max_recv_sge ||
 	    atomic_load(&s->state) == IBV_QPS_RESET)
 		return EINVAL;
 	if (s->rq_tail - s->rq_head >= s->rq_size) {

@@ -76,6 +76,7 @@ static json_t *encode_endpoints(const void *at)
 
 	m.qpn = m.qpn_out;
 	m.psn = m.psn_out;
+	m.rkey = m.rkey_out;
 	return message_endpoints(&m);
 }
 
@@ -91,6 +92,7 @@ static void prepare_endpoints(void *at)
 	m->count = QUEUE_PAIRS;
 	m->qpn_out = calloc(QUEUE_PAIRS, sizeof(*m->qpn_out));
 	m->psn_out = calloc(QUEUE_PAIRS, sizeof(*m->psn_out));
+	m->rkey_out = calloc(QUEUE_PAIRS, sizeof(*m->rkey_out));
 }
 
 static void release_endpoints(void *at)
@@ -99,6 +101,7 @@ static void release_endpoints(void *at)
 
 	free(m->qpn_out);
 	free(m->psn_out);
+	free(m->rkey_out);
 }
 
 static void prepare_sent(void *at)

@@ -135,9 +135,9 @@ bool sample_endpoints(void *at, unsigned int number)
 	for (uint32_t i = 0; i < m->count; i++) {
 		m->qpn_out[i] = 17 + i;
 		m->psn_out[i] = UINT32_MAX - i;
+		m->rkey_out[i] = number ? UINT32_MAX : 4711 + i;
 	}
 	m->address = number ? HUGE_NUMBER : 0x7f0000001000;
-	m->rkey = number ? UINT32_MAX : 4711;
 	m->lid = number ? 0xbfff : 0;
 	TEXT(m->gid, number ? "::" : "::ffff:10.77.0.1");
 	return number < 2;

@@ -47,7 +47,7 @@ struct shape {
 	uint32_t depth, rx_depth, inline_size, send_cqe;
 	int access; /* of b */
 	uint8_t rd_atomic, timeout, retry_cnt, rnr_retry, min_rnr;
-	uint32_t wrong_psn, wrong_qpn; /* added to what a is told of b */
+	uint32_t pkey_a, pkey_b, wrong_psn, wrong_qpn; /* added to what a is told of b */
 };
 
 extern struct shape shape;

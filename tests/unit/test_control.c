@@ -85,7 +85,7 @@ static int decode_ready(const json_t *json, void *m, const char **key)
 }
 
 static const uint32_t qpns[] = { 17, 0xffffff, 0 }, psns[] = { 1, 2, UINT32_MAX };
-static uint32_t qpns_read[3], psns_read[3];
+static uint32_t qpns_read[3], psns_read[3], rkeys_read[3];
 
 static void prepare_endpoints(void *at)
 {
@@ -94,6 +94,7 @@ static void prepare_endpoints(void *at)
 	m->count = 3;
 	m->qpn_out = qpns_read;
 	m->psn_out = psns_read;
+	m->rkey_out = rkeys_read;
 	memset(qpns_read, 0x55, sizeof(qpns_read));
 	memset(psns_read, 0x55, sizeof(psns_read));
 }
@@ -103,15 +104,15 @@ static void settle_endpoints(void *at)
 {
 	struct message_endpoints *m = at;
 
-	m->qpn_out = m->psn_out = NULL;
-	m->qpn = qpns;
+	m->qpn_out = m->psn_out = m->rkey_out = NULL;
+	m->qpn = m->rkey = qpns;
 	m->psn = psns;
 	assert_memory_equal(qpns_read, qpns, sizeof(qpns));
 	assert_memory_equal(psns_read, psns, sizeof(psns));
+	assert_memory_equal(rkeys_read, qpns, sizeof(qpns));
 }
 
-static uint64_t totals[] = { 0, 0x8000000000000001, 7 };
-static uint64_t totals_read[COUNT_OF(totals) + 2];
+static uint64_t totals[] = { 0, 0x8000000000000001, 7 }, totals_read[COUNT_OF(totals) + 2];
 
 static void prepare_sent(void *at)
 {
@@ -137,7 +138,7 @@ static struct message_facts facts;
 static struct message_point point;
 static struct message_accept accepted = { .inline_size = 96, .stall_ns = (1ULL << 53) + 5 };
 static struct message_endpoints endpoints = {
-	.count = 3, .qpn = qpns, .psn = psns, .address = 0xfedcba9876543210, .rkey = UINT32_MAX,
+	.count = 3, .qpn = qpns, .psn = psns, .rkey = qpns, .address = 0xfedcba9876543210,
 	.lid = 0xbfff, .gid = "::ffff:10.77.0.1",
 };
 static struct message_beat beat = {
@@ -467,8 +468,7 @@ static void out_of_range(void **state)
 		{ "ENDPOINTS", "qpn", "[1, 2, 3, 4]" },
 		{ "ENDPOINTS", "qpn", "[1, -2, 3]" },
 		{ "ENDPOINTS", "psn", "[1, 2, 4294967296]" },
-		{ "ENDPOINTS", "psn", "[1, 2, \"3\"]" },
-		{ "ENDPOINTS", "rkey", "4294967296" },
+		{ "ENDPOINTS", "rkey", "[4294967296, 0, 1]" },
 		{ "BEAT", "posted", "-1" },
 		{ "BEAT", "phase", "null" },
 		{ "SENT", "totals", "3" },

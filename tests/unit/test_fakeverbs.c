@@ -70,7 +70,7 @@ static void attributes(void)
 	rig_open(&r);
 	end_open(&r, &r.a);
 	BAD(INIT, port_num, 2);
-	BAD(INIT, pkey_index, 1);
+	BAD(INIT, pkey_index, 2);
 	GOOD(INIT);
 	BAD(RTR, ah_attr.port_num, 2);
 	BAD(RTR, ah_attr.is_global, 0);
@@ -78,6 +78,8 @@ static void attributes(void)
 	BAD(RTR, path_mtu, 0);
 	BAD(RTR, path_mtu, IBV_MTU_4096 + 1);
 	BAD(RTR, min_rnr_timer, 32);
+	BAD(RTR, ah_attr.sl, 16);
+	BAD(RTR, ah_attr.grh.flow_label, 1 << 20);
 	BAD(RTR, max_dest_rd_atomic, 17);
 	GOOD(RTR);
 	BAD(RTS, timeout, 32);
@@ -85,6 +87,34 @@ static void attributes(void)
 	BAD(RTS, rnr_retry, 8);
 	BAD(RTS, max_rd_atomic, 17);
 	GOOD(RTS);
+	rig_close(&r);
+}
+
+/* What a queue pair was given is what it tells. */
+static void read_back(void)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr got;
+	struct step s;
+	struct rig r;
+
+	rig_open(&r);
+	end_open(&r, &r.a);
+	s = step_to(&r, IBV_QPS_INIT, 1);
+	s.attr.pkey_index = 1;
+	CHECK(take(&r.a, &s), 0);
+	s = step_to(&r, IBV_QPS_RTR, 1);
+	s.attr.ah_attr.sl = 5;
+	s.attr.ah_attr.grh.traffic_class = 104;
+	s.attr.ah_attr.grh.flow_label = 0xabcde;
+	s.attr.ah_attr.grh.hop_limit = 9;
+	CHECK(take(&r.a, &s), 0);
+	CHECK(ibv_query_qp(r.a.qp, &got, IBV_QP_AV | IBV_QP_PKEY_INDEX, &init), 0);
+	CHECK(got.pkey_index, 1);
+	CHECK(got.ah_attr.sl, 5);
+	CHECK(got.ah_attr.grh.traffic_class, 104);
+	CHECK(got.ah_attr.grh.flow_label, 0xabcde);
+	CHECK(got.ah_attr.grh.hop_limit, 9);
 	rig_close(&r);
 }
 
@@ -462,7 +492,8 @@ int main(int argc, char **argv)
 {
 	static const struct scene scenes[] = {
 		{ "states", "", states },
-		{ "attributes", "", attributes },
+		{ "attributes", "pkeys=ffff,8001", attributes },
+		{ "read_back", "pkeys=ffff,8001", read_back },
 		{ "early_posts", "", early_posts },
 		{ "slots", "", slots },
 		{ "receive_slots", "", receive_slots },

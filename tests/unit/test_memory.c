@@ -18,9 +18,18 @@
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
 #define NO_MARKER (-1)
 
+static uint64_t copied; /* bytes */
+
+/* As memory that the CPU does not see would be reached: nothing else touches it. */
+static void copy(void *to, const void *from, size_t n)
+{
+	memcpy(to, from, n);
+	copied += n;
+}
+
 static struct buffer make(size_t size, size_t stride, uint32_t slots)
 {
-	struct buffer b = { .size = size, .stride = stride, .slots = slots };
+	struct buffer b = { .size = size, .stride = stride, .slots = slots, .copy = copy };
 
 	b.base = malloc(stride * slots);
 	assert_non_null(b.base);
@@ -69,6 +78,72 @@ static void known_pattern(void **state)
 	memcpy(&got, b.base + 64 + 8, 8);
 	assert_true(got == (~words[1][1] & 0x00ffffffffffffff)); /* the last byte is 0 */
 	free(b.base);
+}
+
+static void nowhere(void *to, const void *from, size_t n)
+{
+	(void)to;
+	(void)from;
+	copied += n;
+}
+
+/* Nothing but the type's copy reaches the memory: a device's may be out of the CPU's reach. */
+static void only_by_copy(void **state)
+{
+	struct buffer b = make(5000, 5056, 3);
+	struct buffer_fault fault;
+
+	(void)state;
+	b.copy = nowhere;
+	copied = 0;
+	buffer_fill(&b);
+	assert_int_equal(copied, 3 * 5000);
+	for (size_t i = 0; i < 3 * 5056; i++)
+		assert_int_equal(b.base[i], 0);
+	b.copy = copy;
+	buffer_fill(&b);
+	copied = 0;
+	assert_int_equal(check(&b, 0, 3, 3, NO_MARKER, &fault), 0);
+	assert_int_equal(copied, 3 * 5056);
+	free(b.base);
+}
+
+/* Messages 0 to 6 through three places: the last ones there are 6, 4 and 5. */
+static void rounds(void **state)
+{
+	struct buffer b = make(100, 128, 6), one = make(100, 128, 1);
+	struct buffer_claim claim = {
+		.first = 3, .count = 3, .written = 7, .marker = NO_MARKER, .all = 6,
+	};
+	struct buffer_fault fault = { 0 };
+
+	(void)state;
+	buffer_reset(&b);
+	for (uint32_t n = 0; n < 7; n++)
+		buffer_put(&b, 3 + n % 3, 3 + n % 3 + n / 3 * 6);
+	assert_int_equal(buffer_check(&b, &claim, &fault), 0);
+	assert_true(buffer_holds(&b, 3, 15, NO_MARKER, &fault)); /* 3 + 2 x 6 */
+	assert_true(buffer_holds(&b, 4, 10, NO_MARKER, &fault));
+	assert_false(buffer_holds(&b, 4, 4, NO_MARKER, &fault));
+	assert_int_equal(fault.byte, 0);
+	buffer_put(&b, 4, 4); /* as if message 4 had not come */
+	fault = (struct buffer_fault){ 0 };
+	assert_int_equal(buffer_check(&b, &claim, &fault), 1);
+	assert_int_equal(fault.slot, 4);
+	claim.written = 2; /* the first round only */
+	buffer_put(&b, 3, 3);
+	buffer_wipe(&b, 5);
+	fault = (struct buffer_fault){ 0 };
+	assert_int_equal(buffer_check(&b, &claim, &fault), 0);
+	b.base[5 * 128 - 28] = 1; /* behind the message in slot 4 */
+	assert_false(buffer_holds(&b, 4, 4, NO_MARKER, &fault));
+	assert_int_equal(fault.byte, 100);
+	buffer_put(&one, 0, 0);
+	one.base[99] = 7;
+	assert_true(buffer_holds(&one, 0, 0, 7, &fault));
+	assert_false(buffer_holds(&one, 0, 0, 8, &fault));
+	free(b.base);
+	free(one.base);
 }
 
 /* No two slots hold the same, or a message in a wrong slot would pass. */
@@ -306,13 +381,15 @@ static void reuse(void **state)
 {
 	static const struct buffer_shape fits = {
 		.size = 60, .stride = 64, .slots = 64, .align = 4096, .offset = 8, .access = 3,
+		.regions = 1,
 	};
-	struct buffer_shape other[] = { fits, fits, fits, fits };
-	struct ibv_mr mr = { .length = 4096 };
+	struct buffer_shape other[] = { fits, fits, fits, fits, fits, fits, fits };
+	struct ibv_mr mr = { .length = 4096 }, *mrs = &mr;
 	struct buffer b = make(4096, 4096, 1), none = { 0 };
 
 	(void)state;
-	b.mr = &mr;
+	b.mr = &mrs;
+	b.regions = 1;
 	b.align = 4096;
 	b.offset = 8;
 	b.access = 3;
@@ -321,6 +398,9 @@ static void reuse(void **state)
 	other[1].align = 2048;
 	other[2].offset = 0;
 	other[3].access = 1;
+	other[4].memory = 4; /* shm */
+	other[5].regions = 2;
+	other[6].node = 1;
 	for (size_t i = 0; i < COUNT_OF(other); i++)
 		assert_false(buffer_reuse(&b, &other[i]));
 	assert_int_equal(b.size, 4096);
@@ -339,6 +419,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_pattern),
+		cmocka_unit_test(only_by_copy), cmocka_unit_test(rounds),
 		cmocka_unit_test(slots_differ),
 		cmocka_unit_test(right_content_passes),
 		cmocka_unit_test(each_wrong_byte_is_found),

@@ -79,6 +79,12 @@ static void other_defaults(void **state)
 	assert_int_equal(p.offset.value, 0);
 	assert_int_equal(p.stall_timeout.value, 10 * SECOND);
 	assert_int_equal(p.qps.value, 1);
+	assert_int_equal(p.sl.value | p.tclass.value | p.flow_label.value | p.pkey_index.value, 0);
+	assert_int_equal(p.hop_limit.value, 64);
+	assert_int_equal(p.qp_timeout.value, 14);
+	assert_int_equal(p.retry.value, 6);
+	assert_int_equal(p.rnr_retry.value, 7);
+	assert_int_equal(p.min_rnr.value, 12);
 	resolved(&p, "--test lat --op SEND");
 	assert_string_equal(point_op(&p)->name, "send");
 	assert_int_equal(p.size.value, 8);
@@ -392,12 +398,14 @@ static void strides_and_slots(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(known); i++) {
-		memset(&p, 0, sizeof(p));
-		p.size.value = known[i].size;
-		p.test.value = TEST_BW;
+		char words[64];
+
+		snprintf(words, sizeof(words), "-s %" PRIu64, known[i].size);
+		resolved(&p, words);
 		assert_int_equal(point_stride(&p), known[i].stride);
 		assert_int_equal(point_slots(&p), known[i].slots);
-		p.test.value = TEST_LAT;
+		snprintf(words, sizeof(words), "--test lat -s %" PRIu64, known[i].size);
+		resolved(&p, words);
 		assert_int_equal(point_slots(&p), 1);
 	}
 }

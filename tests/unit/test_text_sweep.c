@@ -108,7 +108,7 @@ static void header(void **state)
 	close_run(&r);
 	expect(r.text, "sweep of size, 2 rows: write, RC, client to server\n");
 	expect(r.text, "tx-depth      64 (given)");
-	expect(r.text, "\ndiffer by row, see --plan: signal, stamp\n");
+	expect(r.text, "\ndiffer by row, see --plan: signal, stamp, slots\n");
 	expect_no(r.text, "signal        ");
 	free(r.text);
 }
@@ -254,7 +254,8 @@ static void plans(void **state)
 	begin_row(&r, 0);
 	begin_row(&r, 1);
 	close_run(&r);
-	expect(r.text, "\n    size  signal  stamp\n    64 B      32    all\n  64 KiB       1     16\n");
+	expect(r.text, "\n    size  signal  stamp  slots\n    64 B      32    all     64\n"
+		       "  64 KiB       1     16      1\n");
 	expect_no(r.text, "MiB/s");
 	free(r.text);
 }

@@ -21,6 +21,7 @@ static void fill_side(struct side *s, const char *host, const char *device, cons
 	TEXT(s->device.gid, gid);
 	TEXT(s->device.gid_why, "the local address, RoCE v2");
 	TEXT(s->device.why, "owns the local address");
+	TEXT(s->device.placed, "anywhere: the host has one NUMA node");
 	s->device.port = 1;
 	s->device.gid_index = 1;
 	s->device.gid_kind = GID_ROCE_V2;

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Messages that are verified one by one: made before they go, looked at when they have come. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "engine/lane.h"
+
+/* A device may put a message's last byte, which is waited for, before the others. */
+#define SETTLE_NS 1000000
+
+static uint32_t slot_of(const struct lane_content *c, const struct lane_qp *q, uint64_t n)
+{
+	return q->index * c->slots + (uint32_t)(n % c->slots);
+}
+
+static uint64_t number_of(const struct lane_content *c, const struct lane_qp *q, uint64_t n)
+{
+	return slot_of(c, q, n) + (c->reads ? 0 : n / c->slots * c->all);
+}
+
+void lane_make(const struct lane *l, const struct lane_qp *q, uint64_t n)
+{
+	const struct lane_content *c = l->content;
+
+	if (c->out)
+		c->put(c->out, slot_of(c, q, n), number_of(c, q, n));
+}
+
+static bool holds(const struct lane *l, const struct lane_qp *q, uint64_t n, char *text,
+		  size_t size)
+{
+	const struct lane_content *c = l->content;
+	int last = l->marker_in ? *l->marker_in : -1;
+	uint64_t began = clock_raw_ns();
+	bool good;
+
+	do
+		good = c->holds(c->in, slot_of(c, q, n), number_of(c, q, n), last, text, size);
+	while (!good && l->marker_in && clock_raw_ns() - began < SETTLE_NS);
+	return good;
+}
+
+void lane_inspect(struct lane *l, const struct lane_qp *q, uint64_t n)
+{
+	char text[40];
+
+	if (!l->content->in || holds(l, q, n, text, sizeof(text)))
+		return;
+	if (!l->measure->data_errors++)
+		snprintf(l->measure->data_fault, sizeof(l->measure->data_fault),
+			 "first in message %" PRIu64 " of queue pair %u: %s", n + 1, q->index,
+			 text);
+}
+
+void lane_inspect_reads(struct lane *l, const struct lane_qp *q, uint64_t done)
+{
+	for (uint64_t n = q->completed; n < q->completed + done; n++) {
+		lane_inspect(l, q, n);
+		l->content->wipe(l->content->in, slot_of(l->content, q, n));
+	}
+}
