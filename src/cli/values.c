@@ -11,7 +11,7 @@
 #include "base/fail.h"
 #include "cli/units.h"
 
-#define ITEM 80 /* the longest that means something is shorter */
+#define ITEM 4096 /* the longest that means something, a path, is shorter */
 
 struct range {
 	uint64_t from, to, step;

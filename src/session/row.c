@@ -30,20 +30,29 @@ static const struct op *row_op(const struct row *r)
 	return point_op(&r->point);
 }
 
+/* Of --memory file:PATH as this side was given it, perhaps among others; NULL: it was not. */
+static char *find_path(const struct options *opt)
+{
+	const char *path = opt->memory.text ? strstr(opt->memory.text, "file:") : NULL;
+
+	if (!path)
+		return NULL;
+	path += strlen("file:");
+	return strndup(path, strcspn(path, ","));
+}
+
 /* Slots, one region of them for each queue pair, and who may do what with them. */
 static struct buffer_shape shape_of(const struct row *r)
 {
 	const struct point *p = &r->point;
-	const char *path = r->session->opt->memory.text;
 
-	path = path ? strchr(path, ':') : NULL;
 	return (struct buffer_shape){
 		.size = p->size.value, .stride = point_stride(p),
 		.slots = point_slots(p) * (uint32_t)p->qps.value,
 		.regions = p->mr.value == MR_QP ? (uint32_t)p->qps.value : 1,
 		.align = p->align.value, .offset = p->offset.value,
 		.access = p->relaxed_ordering.value ? IBV_ACCESS_RELAXED_ORDERING : 0,
-		.memory = (uint32_t)p->memory.value, .path = path ? path + 1 : NULL,
+		.memory = (uint32_t)p->memory.value, .path = r->memory_path,
 		.node = r->session->device.place.node,
 	};
 }
@@ -162,6 +171,7 @@ int row_prepare(struct row *r, struct session *s, const struct point *p, struct 
 	histogram_reset(&r->measure->latency);
 	r->measure->thread_node = -1;
 	atomic_store(&r->control.expected, LANE_UNKNOWN);
+	r->memory_path = find_path(s->opt);
 	describe_queues(r, wish.inline_exact);
 	rc = connect_check(&s->device, &r->path);
 	if (!rc)
@@ -353,6 +363,7 @@ void row_free(struct row *r)
 	endpoints_free(&r->theirs);
 	if (r->event_fd >= 0)
 		close(r->event_fd);
+	free(r->memory_path);
 	free(r->measure);
 	free(r->samples);
 	free(r);

@@ -41,6 +41,7 @@ struct row {
 	bool running;
 	int event_fd;
 
+	char *memory_path;       /* of --memory file:PATH; NULL: this side was given none */
 	struct measure *measure; /* this side's */
 	struct samples *samples; /* NULL: none are kept */
 	struct live *live; /* whom to tell while it runs; NULL on a server */

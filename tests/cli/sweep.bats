@@ -115,6 +115,20 @@ rows() {
 	done
 }
 
+@test "memory, pieces and the path can be swept; a file's place is found in the list" {
+	fake_server "report=$PWD/server.calls" --memory "file:$PWD"
+	fake "report=$PWD/calls" -n 100 --memory "malloc,shm,file:$PWD" --sge 1,2 --verify
+	[ "$code" -eq 0 ]
+	[ "$(rows 2)" = "1 malloc;1 shm;1 file:;2 malloc;2 shm;2 file:;" ]
+	none failed out
+	fake "trace=$PWD/trace" -n 100 --tclass 0:64:+32 --mr one,qp --slots 2,8 --retry 3,4
+	[ "$code" -eq 0 ]
+	[ "$(rows 1 | tr ';' '\n' | wc -l)" -eq 24 ]
+	none failed out
+	none '^violation' calls server.calls
+	refused 2 "--memory 'file:': not one of malloc" --memory malloc,file:
+}
+
 @test "queue pairs are made anew where their attributes change, and then only" {
 	fake_server "report=$PWD/server.calls"
 	# Depth changes once, from the first two rows to the others.
