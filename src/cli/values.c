@@ -124,7 +124,8 @@ static int append_item(struct values *v, const struct option_row *row, const cha
 		return fail(FAIL_USAGE, EINVAL, "--%s: an empty value in its list; drop a comma",
 			    row->name);
 	if (strlen(item) == ITEM - 1)
-		return told_range(row, item, "too long for a value");
+		return fail(FAIL_USAGE, EINVAL, "--%s '%.60s...': too long for a value", row->name,
+			    item);
 	if (row->kind != OPTION_ENUM && strchr(item, ':'))
 		return append_range(v, row, item);
 	rc = option_parse_value(row, item, &num);

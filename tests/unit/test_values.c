@@ -116,7 +116,7 @@ static void bad_values(void **state)
 		{ "mtu", "256,300", "--mtu '300': not one of 256, 512" },
 		{ "iters", "1:100001:+1", "--iters '1:100001:+1': more than 100000 values" },
 		{ "qp", "1111111111111111111111111111111111111111111111111111111111111111111111111"
-			"1111111111111", "too long for a value" },
+			"1111111111111", ": out of range; from 1 to " },
 	};
 
 	(void)state;
@@ -131,6 +131,25 @@ static void bad_values(void **state)
 		    !strstr(fail_last()->text, known[i].told) || strchr(fail_last()->text, '\n'))
 			fail_msg("%s: %d, '%s'", known[i].text, rc, fail_last()->text);
 	}
+}
+
+/* A path may be one of the values, and may be as long as paths are. */
+static void long_values(void **state)
+{
+	const struct option_row *row = row_named("memory");
+	char text[5000] = "shm,file:/";
+	struct values v;
+
+	(void)state;
+	memset(text + 10, 'x', 4000);
+	assert_int_equal(values_parse(row, text, &v), 0);
+	assert_int_equal(v.count, 2);
+	assert_int_equal(v.num[1], MEMORY_FILE);
+	values_free(&v);
+	memset(text + 10, 'x', 4800);
+	fail_clear();
+	assert_int_equal(values_parse(row, text, &v), -EINVAL);
+	assert_non_null(strstr(fail_last()->text, "too long for a value"));
 }
 
 static void most_values(void **state)
@@ -275,6 +294,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lists_and_ranges),
 		cmocka_unit_test(bad_values),
+		cmocka_unit_test(long_values),
 		cmocka_unit_test(most_values),
 		cmocka_unit_test(options_count_values),
 		cmocka_unit_test(files_of_options),
