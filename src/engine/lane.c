@@ -213,8 +213,19 @@ void lane_edge(struct lane *l, uint64_t now)
 	}
 }
 
+/* As post_list() in stream.c wants them: a ring that goes on for ever, in which nothing asks. */
+static void link_ring(const struct lane *l, struct lane_qp *q)
+{
+	for (uint32_t i = 0; q->wr && i < l->wr_count; i++) {
+		q->wr[i].next = &q->wr[i + 1 < l->wr_count ? i + 1 : 0];
+		q->wr[i].send_flags = l->flags;
+	}
+}
+
 void lane_begin(struct lane *l)
 {
+	for (uint32_t i = 0; l->batch > 1 && i < l->qps; i++)
+		link_ring(l, &l->qp[i]);
 	l->state = STATE_WARMING;
 	l->histogram = l->spare;
 	l->interval = clock_ticks(&l->clock, INTERVAL_NS);
@@ -384,22 +395,27 @@ void lane_reap(struct lane *l, struct lane_group *g)
 		lane_publish(l); /* progress, or a long drain would look like a stall */
 }
 
+static void __attribute__((noinline, cold)) missed(struct lane *l, const struct lane_qp *q,
+						   uint64_t n)
+{
+	l->missed++;
+	if (!l->shares_target && l->error.kind == LANE_FINE)
+		l->error = (struct lane_error){
+			.kind = LANE_MISSED, .qpn = q->qp->qp_num, .message = n,
+		};
+}
+
 void lane_check_results(struct lane *l, struct lane_qp *q, uint64_t done)
 {
-	uint32_t at = (uint32_t)(q->completed % l->wr_count);
+	const uint32_t count = l->wr_count;
+	uint32_t at = q->results_at;
 
 	for (uint64_t n = q->completed; n < q->completed + done; n++) {
-		uint64_t found = q->results[at];
-
-		at = at + 1 == l->wr_count ? 0 : at + 1;
-		if (found == n)
-			continue;
-		l->missed++;
-		if (!l->shares_target && l->error.kind == LANE_FINE)
-			l->error = (struct lane_error){
-				.kind = LANE_MISSED, .qpn = q->qp->qp_num, .message = n,
-			};
+		if (__builtin_expect(q->results[at] != n, 0))
+			missed(l, q, n);
+		at = at + 1 == count ? 0 : at + 1;
 	}
+	q->results_at = at;
 }
 
 void lane_stop_sending(struct lane *l)

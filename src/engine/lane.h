@@ -104,7 +104,7 @@ struct lane_qp {
 	uint32_t signalled;   /* how many asked; one in K of them is stamped */
 	uint64_t *stamps; /* ring, ticks; a message's is found by its number */
 	struct ibv_recv_wr *recv; /* ring of recv_count */
-	uint32_t recv_at;
+	uint32_t recv_at, results_at;
 	volatile uint64_t *results; /* atomics: the old values, one for each request of the ring */
 	uint64_t at_open;           /* of `completed` or `received`, when the window opened */
 };

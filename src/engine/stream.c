@@ -36,6 +36,7 @@ always_inline void ask(const struct lane *l, struct lane_qp *q, struct ibv_send_
 		       const struct traits t)
 {
 	wr->send_flags = l->flags | IBV_SEND_SIGNALED;
+	wr->wr_id = id;
 	if (t.stamped && (q->signalled++ & l->stamp_mask) == 0) {
 		wr->wr_id = id | WRID_STAMPED;
 		q->stamps[id & l->stamp_ring] = clock_start(&l->clock);
@@ -56,71 +57,110 @@ always_inline int post(struct lane *l, struct lane_qp *q, struct ibv_send_wr *fi
 	return rc;
 }
 
+/* The request that is n further on in the ring of q; n is at most the ring's length. */
+always_inline struct ibv_send_wr *ahead(const struct lane *l, const struct lane_qp *q, uint32_t n)
+{
+	uint32_t at = q->at + n;
+
+	return &q->wr[at < l->wr_count ? at : at - l->wr_count];
+}
+
 /*
  * One list of k requests, from the ring's next slot on. A request asks for a completion when the
  * signaling interval is reached, and the list's last one also when no further list would fit
  * behind it or nothing comes after it: without that, depth 128 with signal 100 and lists of 64
  * posts 64 + 64, of which none is reaped before the queue is full.
  *
- * What changes from request to request is kept in variables: for all that the compiler knows, a
- * store to a request changes the lane.
+ * The ring is linked and flagged beforehand (lane_begin()). Only what makes this list differ is
+ * written, and afterwards taken back: where it ends, and which requests ask. A request that does
+ * not ask keeps an old wr_id, which nothing reads.
  */
 always_inline int post_list(struct lane *l, struct lane_qp *q, uint32_t k, bool must_signal,
 			    const struct traits t)
 {
-	struct ibv_send_wr *const ring = q->wr, *const end = ring + l->wr_count;
-	struct ibv_send_wr *first = ring + q->at, *wr = first, *next;
-	const unsigned int flags = l->flags;
-	const uint64_t posted = q->posted;
+	struct ibv_send_wr *first = ahead(l, q, 0), *last = ahead(l, q, k - 1);
+	struct ibv_send_wr *const follows = ahead(l, q, k);
+	const uint64_t posted = q->posted, id = wrid_make(q->index, posted);
 	/* Places in the list, from 1 on: which asked last, perhaps before it, and which is next. */
 	uint32_t asked = 0 - q->unsignalled, asks = asked + l->signal;
-	uint64_t id = wrid_make(q->index, posted);
+	int rc;
 
-	asks = must_signal && asks > k ? k : asks;
-	for (uint32_t i = 1;; i++) {
-		wr->wr_id = ++id;
-		wr->send_flags = flags;
-		if (t.touched)
-			touch(l, q, wr, posted + i - 1);
-		if (i == asks) {
-			ask(l, q, wr, id, t);
-			asked = i;
-			asks += l->signal;
-			asks = must_signal && asks > k ? k : asks;
-		}
-		next = wr + 1 == end ? ring : wr + 1;
-		if (i == k)
-			break;
-		wr->next = next;
-		wr = next;
+	last->next = NULL;
+	for (uint32_t i = 0; t.touched && i < k; i++)
+		touch(l, q, ahead(l, q, i), posted + i);
+	for (; asks < k; asks += l->signal) {
+		ask(l, q, ahead(l, q, asks - 1), id + asks, t);
+		asked = asks;
 	}
-	wr->next = NULL;
-	q->at = (uint32_t)(next - ring);
+	if (asks == k || must_signal) {
+		ask(l, q, last, id + k, t);
+		asked = k;
+	}
+	rc = post(l, q, first, posted + k);
+	last->next = follows;
+	last->send_flags = l->flags;
+	for (asks = l->signal - q->unsignalled; asks < k; asks += l->signal)
+		ahead(l, q, asks - 1)->send_flags = l->flags;
+	q->at = (uint32_t)(follows - q->wr);
 	q->unsignalled = k - asked;
-	return post(l, q, first, posted + k);
+	return rc;
 }
 
-/* The same for a list of one, which needs no places in it. */
-always_inline int post_single(struct lane *l, struct lane_qp *q, bool must_signal,
+/* Lists, as many as fit into the window, or into a burst. */
+always_inline int fill_by_lists(struct lane *l, struct lane_qp *q, uint64_t left, uint64_t room,
+				const struct traits t)
+{
+	uint32_t burst = l->burst;
+	uint32_t k = (uint32_t)(l->batch < left ? l->batch : left);
+
+	while (k && k <= room) {
+		uint32_t next;
+		int rc;
+
+		left -= k;
+		room -= k;
+		next = (uint32_t)(l->batch < left ? l->batch : left);
+		rc = post_list(l, q, k, !left || next > room, t);
+		if (__builtin_expect(rc, 0))
+			return rc;
+		if (burst <= k)
+			break;
+		burst -= k;
+		k = next;
+	}
+	return 0;
+}
+
+/*
+ * The same for n requests posted one by one, of which the last asks if it is told to. What changes
+ * from request to request is kept in variables: for all that the compiler knows, a store to a
+ * request changes the lane.
+ */
+always_inline int fill_singly(struct lane *l, struct lane_qp *q, uint64_t n, bool last_asks,
 			      const struct traits t)
 {
-	struct ibv_send_wr *wr = &q->wr[q->at];
-	uint64_t posted = q->posted, id = wrid_make(q->index, posted + 1);
-	uint32_t unsignalled = q->unsignalled + 1;
+	struct ibv_send_wr *const ring = q->wr, *const end = ring + l->wr_count;
+	struct ibv_send_wr *wr = ring + q->at;
+	const unsigned int flags = l->flags;
+	uint64_t id = wrid_make(q->index, q->posted);
+	uint32_t until = l->signal - q->unsignalled; /* requests up to the next that asks */
+	int rc = 0;
 
-	wr->wr_id = id;
-	wr->send_flags = l->flags;
-	if (t.lists)
-		wr->next = NULL;
-	if (t.touched)
-		touch(l, q, wr, posted);
-	if (unsignalled == l->signal || must_signal) {
-		ask(l, q, wr, id, t);
-		unsignalled = 0;
+	for (; n && !rc; n--) {
+		id++;
+		wr->send_flags = flags;
+		if (t.touched)
+			touch(l, q, wr, q->posted);
+		if (--until == 0 || (n == 1 && last_asks)) {
+			ask(l, q, wr, id, t);
+			until = l->signal;
+		}
+		rc = post(l, q, wr, q->posted + 1);
+		wr = wr + 1 == end ? ring : wr + 1;
 	}
-	q->at = q->at + 1 == l->wr_count ? 0 : q->at + 1;
-	q->unsignalled = unsignalled;
-	return post(l, q, wr, posted + 1);
+	q->at = (uint32_t)(wr - ring);
+	q->unsignalled = l->signal - until;
+	return rc;
 }
 
 /* Posts what fits into the window, at most a burst when other queue pairs wait for their turn. */
@@ -128,41 +168,41 @@ always_inline int fill_window(struct lane *l, struct lane_qp *q, const struct tr
 {
 	uint64_t left = l->limit - q->posted;
 	uint64_t room = l->depth - (q->posted - q->completed);
-	uint32_t burst = l->burst;
+	uint64_t most = left < room ? left : room;
 
-	while (left) {
-		uint32_t k = t.lists ? (uint32_t)(l->batch < left ? l->batch : left) : 1;
-		uint64_t next;
-		int rc;
+	if (t.lists)
+		return fill_by_lists(l, q, left, room, t);
+	return fill_singly(l, q, most < l->burst ? most : l->burst, most <= l->burst, t);
+}
 
-		if (k > room)
-			break;
-		left -= k;
-		room -= k;
-		next = t.lists ? (l->batch < left ? l->batch : left) : 1;
-		rc = t.lists && k > 1 ? post_list(l, q, k, !left || next > room, t) :
-					post_single(l, q, !left || next > room, t);
-		if (__builtin_expect(rc, 0))
-			return rc;
-		if (burst <= k)
-			break;
-		burst -= k;
-	}
-	return 0;
+/* A completion that is stamped: its latency, `now` being one reading for all of a poll. */
+always_inline uint64_t take_stamp(struct lane *l, const struct lane_qp *q, uint64_t id,
+				  uint64_t now, const struct traits t)
+{
+	uint64_t ns;
+
+	now = now ? now : clock_stop(&l->clock);
+	ns = clock_ns(&l->clock, now - q->stamps[id & l->stamp_ring]);
+	histogram_record(l->histogram, ns);
+	if (t.sampled)
+		lane_keep(l, now, ns);
+	return now;
 }
 
 /* Takes n completions of sends; 0, or -1 after the lane has failed. */
 always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, const struct traits t)
 {
-	uint64_t now = 0;
+	const struct ibv_wc *const end = wc + n;
+	uint64_t now = 0, all = 0;
 
-	for (int i = 0; i < n; i++) {
-		uint64_t id = wc[i].wr_id, done;
+	for (; wc < end; wc++) {
+		const uint64_t id = wc->wr_id;
 		struct lane_qp *q = &l->qp[wrid_qp(id)];
+		uint64_t done;
 
-		if (__builtin_expect(wc[i].status != IBV_WC_SUCCESS, 0)) {
-			lane_failed(l, &wc[i], false);
-			return -1;
+		if (__builtin_expect(wc->status != IBV_WC_SUCCESS, 0)) {
+			lane_failed(l, wc, false);
+			break;
 		}
 		done = lane_done(l, q, id);
 		if (t.touched && l->predicts)
@@ -170,18 +210,12 @@ always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, con
 		if (t.touched && l->content && l->content->reads)
 			lane_inspect_reads(l, q, done);
 		q->completed += done;
-		if (!t.receives)
-			l->count += done;
-		if (t.stamped && id & WRID_STAMPED) {
-			uint64_t begin = q->stamps[id & l->stamp_ring], ns;
-
-			now = now ? now : clock_stop(&l->clock);
-			ns = clock_ns(&l->clock, now - begin);
-			histogram_record(l->histogram, ns);
-			if (t.sampled)
-				lane_keep(l, now, ns);
-		}
+		all += done;
+		if (t.stamped && id & WRID_STAMPED)
+			now = take_stamp(l, q, id, now, t);
 	}
+	if (!t.receives)
+		l->count += all;
 	return l->error.kind == LANE_FINE ? 0 : -1;
 }
 
@@ -312,21 +346,6 @@ always_inline void body(struct lane *l, const struct traits t)
 	lane_end(l);
 }
 
-/* A sender's instance: plain or touched requests, singly or in lists, stamped or not. */
-#define SENDER(name, stamped_, lists_, touched_)                                                  \
-	static void name(struct lane *l)                                                          \
-	{                                                                                         \
-		body(l, (struct traits){ .sends = true, .stamped = stamped_, .lists = lists_,     \
-					 .touched = touched_ });                                  \
-	}
-
-SENDER(send_single, false, false, false)
-SENDER(send_single_stamped, true, false, false)
-SENDER(send_lists, false, true, false)
-SENDER(send_lists_stamped, true, true, false)
-SENDER(send_touched, false, true, true)
-SENDER(send_touched_stamped, true, true, true)
-
 static bool is_stamped(const struct lane *l)
 {
 	return l->stamp_mask != LANE_NO_STAMPS;
@@ -335,6 +354,25 @@ static bool is_stamped(const struct lane *l)
 static bool is_touched(const struct lane *l)
 {
 	return l->immediate || l->predicts || l->content;
+}
+
+/* A sender's instance: requests singly or in lists, stamped or not. */
+#define SENDER(name, lists_, stamped_)                                                            \
+	static void name(struct lane *l)                                                          \
+	{                                                                                         \
+		body(l, (struct traits){ .sends = true, .lists = lists_, .stamped = stamped_ });  \
+	}
+
+SENDER(send_singly, false, false)
+SENDER(send_singly_stamped, false, true)
+SENDER(send_lists, true, false)
+SENDER(send_lists_stamped, true, true)
+
+/* What is done for each message then costs more than looking up how they are posted. */
+static void send_touched(struct lane *l)
+{
+	body(l, (struct traits){ .sends = true, .stamped = is_stamped(l), .touched = true,
+				 .lists = l->batch > 1 });
 }
 
 /* Keeping samples costs more than looking up what else there is to do. */
@@ -346,15 +384,14 @@ static void send_sampled(struct lane *l)
 
 lane_loop stream_sender(const struct lane *l)
 {
-	static const lane_loop instances[3][2] = { /* [which][stamped] */
-		{ send_single, send_single_stamped },
+	static const lane_loop instances[2][2] = { /* [in lists][stamped] */
+		{ send_singly, send_singly_stamped },
 		{ send_lists, send_lists_stamped },
-		{ send_touched, send_touched_stamped },
 	};
 
 	if (l->samples)
 		return send_sampled;
-	return instances[is_touched(l) ? 2 : l->batch > 1][is_stamped(l)];
+	return is_touched(l) ? send_touched : instances[l->batch > 1][is_stamped(l)];
 }
 
 void stream_receive(struct lane *l)

@@ -99,6 +99,19 @@ static void resolve_size(const struct options *opt, struct point *p)
 		       lat ? "default for lat" : "default for bw");
 }
 
+#define STAMPED_SMALL 4096 /* bytes; a stamp costs as much as several messages of no more */
+
+/* Where every post asks for a completion, timing each would cost more than the device does. */
+static void choose_stamp(const struct options *opt, struct point *p)
+{
+	if (p->signal.value > p->batch.value)
+		choose(&p->stamp, &opt->stamp, 1, "default");
+	else
+		choose(&p->stamp, &opt->stamp, p->size.value > STAMPED_SMALL ? 16 : 32,
+		       p->batch.value > 1 ? "default when each list asks" :
+					    "default when all are signalled");
+}
+
 /*
  * Depth, signaling interval and the others depend on size and queue pairs only, so that a size
  * alone and the same size within a sweep run alike (design section 3).
@@ -128,8 +141,7 @@ static void resolve_queues(const struct options *opt, struct point *p)
 	if (p->test.value == TEST_LAT)
 		choose(&p->stamp, &opt->stamp, 1, "every operation");
 	else
-		choose(&p->stamp, &opt->stamp, p->signal.value == 1 ? 16 : 1,
-		       p->signal.value == 1 ? "default when all are signalled" : "default");
+		choose_stamp(opt, p);
 }
 
 #define CYCLE_BYTES 4096 /* small messages step through this much of a buffer */

@@ -48,13 +48,13 @@ SEND = sized('ib_send_bw', '-r', '256')
 CAS = ('ib_atomic_bw', '-A', 'CMP_AND_SWAP', '-o', '16')
 FADD = ('ib_atomic_bw', '-A', 'FETCH_AND_ADD', '-o', '16')
 AHEAD = {'mode': 'null=ahead', 'sides': ('client', 'server')}
-EVERY_16 = (('stamp 16, default', ()), ('stamp off', OFF), ('stamp all', ALL))
+EVERY_32 = (('stamp 32, default', ()), ('stamp off', OFF), ('stamp all', ALL))
 EVERY_ONE = (('stamp all, default', ()), ('stamp off', OFF))
 
 GROUPS = [
-    streaming('write, signal 1', 'write', 1, perftest=WRITE, variants=EVERY_16),
+    streaming('write, signal 1', 'write', 1, perftest=WRITE, variants=EVERY_32),
     streaming('write, signal 100', 'write', 100, perftest=WRITE, variants=EVERY_ONE),
-    streaming('write, lists of 16', 'write', 16, 16, perftest=WRITE, variants=EVERY_ONE),
+    streaming('write, lists of 16', 'write', 16, 16, perftest=WRITE, variants=EVERY_32),
     streaming('read, signal 1', 'read', 1, perftest=READ),
     streaming('read, signal 100', 'read', 100, perftest=READ),
     streaming('read, lists of 16', 'read', 16, 16, perftest=READ),

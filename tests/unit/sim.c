@@ -192,7 +192,7 @@ static void check_request(struct sim_qp *q, const struct ibv_send_wr *wr)
 
 	if (q->posted - q->freed > now->plan.depth)
 		BROKEN("more than %u requests outstanding", now->plan.depth);
-	if (wrid_qp(wr->wr_id) != qp)
+	if (wr->send_flags & IBV_SEND_SIGNALED && wrid_qp(wr->wr_id) != qp)
 		BROKEN("a request of another queue pair");
 	if (flush && (wr->num_sge || wr->opcode != IBV_WR_RDMA_WRITE || !q->unsignalled))
 		BROKEN("an empty write that is none, or has nothing to retire");
@@ -203,7 +203,7 @@ static void check_request(struct sim_qp *q, const struct ibv_send_wr *wr)
 		return;
 	if (++now->since_poll >= LANE_BURST + now->plan.batch && now->plan.qps > 1)
 		BROKEN("%llu messages in one visit", (unsigned long long)now->since_poll);
-	if ((wr->wr_id & WRID_SEQ) != q->messages)
+	if (wr->send_flags & IBV_SEND_SIGNALED && (wr->wr_id & WRID_SEQ) != q->messages)
 		BROKEN("message %llu is called %llu", (unsigned long long)q->messages,
 		       (unsigned long long)(wr->wr_id & WRID_SEQ));
 	if (now->lane.wr_count > 1 && wr != &now->wr[qp][(q->messages - 1) % now->lane.wr_count])

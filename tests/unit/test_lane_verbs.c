@@ -259,6 +259,7 @@ static void swaps_that_hit(void **state)
 	l->wr_count = 4;
 	f->qp[0].results = results;
 	f->qp[0].completed = 6;
+	f->qp[0].results_at = 2;
 	lane_check_results(l, &f->qp[0], 3);
 	assert_int_equal(l->missed, 0);
 	assert_int_equal(l->error.kind, LANE_FINE);
@@ -277,9 +278,11 @@ static void a_miss_is_an_error(void **state)
 	l->wr_count = 4;
 	f->qp[1].results = results;
 	f->qp[1].completed = 6;
+	f->qp[1].results_at = 2;
 	lane_check_results(l, &f->qp[1], 2);
 	assert_int_equal(l->error.kind, LANE_FINE);
 	f->qp[1].completed = 8;
+	f->qp[1].results_at = 0;
 	lane_check_results(l, &f->qp[1], 2);
 	assert_int_equal(l->missed, 2);
 	assert_int_equal(l->error.kind, LANE_MISSED);
@@ -317,6 +320,7 @@ static void a_flush_is_no_swap(void **state)
 	f->qp[0].results = results;
 	f->qp[0].posted = 5;
 	f->qp[0].completed = 2;
+	f->qp[0].results_at = 2;
 	f->qp[0].unsignalled = 3;
 	lane_drain_sends(l);
 	assert_int_equal(l->error.kind, LANE_FINE);
@@ -325,6 +329,7 @@ static void a_flush_is_no_swap(void **state)
 	/* One of the tail's that missed is found all the same. */
 	results[3] = 4;
 	f->qp[0].completed = 2;
+	f->qp[0].results_at = 2;
 	f->qp[0].unsignalled = 3;
 	lane_drain_sends(l);
 	assert_int_equal(l->error.kind, LANE_MISSED);

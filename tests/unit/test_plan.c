@@ -101,8 +101,17 @@ static void other_defaults(void **state)
 	assert_int_equal(p.rx_depth.value, 512);
 	resolved(&p, "-t 16 -s 8");
 	assert_int_equal(p.signal.value, 4);
+	/* Where every post asks: one in 32, or in 16 when messages are large. */
 	resolved(&p, "-s 8 -Q 1");
+	assert_int_equal(p.stamp.value, 32);
+	resolved(&p, "-s 4096 -Q 1");
+	assert_int_equal(p.stamp.value, 32);
+	resolved(&p, "-s 4097 -Q 1");
 	assert_int_equal(p.stamp.value, 16);
+	resolved(&p, "-s 8 -Q 16 -l 16");
+	assert_int_equal(p.stamp.value, 32);
+	resolved(&p, "-s 8 -Q 17 -l 16");
+	assert_int_equal(p.stamp.value, 1);
 	resolved(&p, "-s 8 -Q 1 --stamp all");
 	assert_int_equal(p.stamp.value, 1);
 }
