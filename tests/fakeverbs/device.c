@@ -239,6 +239,28 @@ const struct ibv_gid_entry *device_gid(const struct ibv_context *c, uint32_t ind
 	return index < d->gids && !is_zero(&d->gid[index].gid) ? &d->gid[index] : NULL;
 }
 
+struct ibv_device *device_at(uint32_t index)
+{
+	return index < script.devices ? &devices[index].verbs : NULL;
+}
+
+struct ibv_device *device_of_gid(const union ibv_gid *gid, uint32_t *index)
+{
+	struct ibv_device *found = NULL;
+
+	for (uint32_t i = 0; i < script.devices; i++)
+		for (uint32_t k = 0; k < devices[i].gids; k++) {
+			const struct ibv_gid_entry *e = &devices[i].gid[k];
+
+			if (memcmp(&e->gid, gid, sizeof(*gid)) ||
+			    (found && e->gid_type != IBV_GID_TYPE_ROCE_V2))
+				continue;
+			found = &devices[i].verbs;
+			*index = k;
+		}
+	return found;
+}
+
 ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
 			     size_t room, uint32_t flags, size_t entry_size)
 {

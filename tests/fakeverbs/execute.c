@@ -240,10 +240,13 @@ static bool lost_on_the_wire(const struct fake_qp *q)
 {
 	static uint64_t sent;
 
-	if (script.port_down && ++sent >= script.port_down && own->shared->link_up) {
+	sent++;
+	if (script.port_down && sent >= script.port_down && own->shared->link_up) {
 		own->shared->link_up = false;
 		fabric_event(own, IBV_EVENT_PORT_ERR, (uintptr_t)&q->verbs);
 	}
+	if (sent == script.cm_disconnect)
+		cm_disconnect_all();
 	return script.drop && script_draw(1000) < script.drop;
 }
 

@@ -27,6 +27,7 @@
 #define FAKE_LKEY (1U << 31)
 #define FAKE_GIDS 16
 #define FAKE_SGE 4
+#define FAKE_LISTENERS 64 /* of rdma_cm, of a process */
 #define FAKE_NEVER UINT64_MAX
 
 /* ---- script.c: the settings ---- */
@@ -49,6 +50,8 @@ struct fake_script {
 	uint64_t max_rd_atomic, max_dest_rd_atomic, atomics, mtu, drop, seed;
 	uint64_t status, status_at, recv_status, recv_status_at, lose, duplicate;
 	uint64_t dmabuf, late, stall_at, stall, pace, wire, port_down, corrupt, refuse, overrun;
+	uint64_t cm_reject, cm_reject_at, cm_address, cm_address_at, cm_route, cm_route_at;
+	uint64_t cm_unreachable, cm_lose, cm_garble, cm_device, cm_gid, cm_disconnect;
 	bool down, infiniband, talk, virtual_clock, null, null_marker, null_ahead;
 	uint64_t *late_list;
 	size_t lates;
@@ -132,6 +135,14 @@ struct shared_mr {
 	uint64_t address, length, piece; /* piece: offset of the pieces */
 };
 
+/* Where rdma_cm listens: the number and the identifier of an event channel of that process. */
+struct shared_listener {
+	bool used;
+	uint32_t port, channel;
+	uint64_t handle;
+	union ibv_gid gid;
+};
+
 struct shared_node {
 	uint64_t heap_used, free_list[40];
 	bool link_up;
@@ -142,6 +153,7 @@ struct shared_node {
 	_Atomic uint64_t next_event; /* when something may happen to one of its requests */
 	struct shared_qp qp[FAKE_QPS + 1]; /* index 0 is not used */
 	struct shared_mr mr[FAKE_MRS];
+	struct shared_listener listener[FAKE_LISTENERS];
 };
 
 struct fabric {
@@ -214,6 +226,9 @@ static inline struct fake_context *fake_context_of(struct ibv_context *c)
 bool device_link_up(void);
 uint16_t device_lid(struct ibv_context *c);
 uint32_t device_pkey(uint32_t index); /* 0: no such entry */
+struct ibv_device *device_at(uint32_t index); /* NULL: there is none */
+/* The device that has that GID, and where in its table; of two versions RoCE v2. NULL: none. */
+struct ibv_device *device_of_gid(const union ibv_gid *gid, uint32_t *index);
 const struct ibv_gid_entry *device_gid(const struct ibv_context *c, uint32_t index);
 
 /* ---- memory.c ---- */
@@ -296,6 +311,11 @@ void recv_complete(struct node *n, struct shared_qp *q, const struct ibv_wc *wc)
 
 /* Carries one request out: true, with its status; or false: later, at q->retry_at. */
 bool wqe_execute(struct fake_qp *q, struct fake_wqe *w, uint64_t now);
+
+/* ---- cm.c ---- */
+
+/* The peers of whatever rdma_cm has connected here are told that it is over. */
+void cm_disconnect_all(void);
 
 /* ---- null.c ---- */
 

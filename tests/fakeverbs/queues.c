@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "fake.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -186,6 +187,23 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return &q->verbs;
 }
 
+/* What a queue pair was connected with, but for what differs from one to the next. */
+static void report_attributes(const struct fake_qp *q)
+{
+	const struct ibv_global_route *grh = &q->ah.grh;
+	const struct shared_qp *s = q->shared;
+
+	report_line("attributes mtu=%u access=%u timeout=%u retry_cnt=%u rnr_retry=%u min_rnr=%u "
+		    "rd_atomic=%u dest_rd_atomic=%u global=%u sgid_index=%u dgid=%016llx%016llx "
+		    "hop_limit=%u flow_label=%u traffic_class=%u sl=%u path_bits=%u rate=%u "
+		    "port=%u", s->path_mtu, s->access, q->timeout, q->retry_cnt, q->rnr_retry,
+		    s->min_rnr, q->max_rd_atomic, s->max_dest_rd, q->ah.is_global,
+		    grh->sgid_index, (unsigned long long)be64toh(grh->dgid.global.subnet_prefix),
+		    (unsigned long long)be64toh(grh->dgid.global.interface_id), grh->hop_limit,
+		    grh->flow_label, grh->traffic_class, q->ah.sl, q->ah.src_path_bits,
+		    q->ah.static_rate, q->ah.port_num);
+}
+
 int ibv_destroy_qp(struct ibv_qp *verbs)
 {
 	struct fake_qp *q = (struct fake_qp *)verbs;
@@ -207,6 +225,7 @@ int ibv_destroy_qp(struct ibv_qp *verbs)
 		    atomic_load(&q->shared->state), q->ah.sl, q->ah.grh.traffic_class,
 		    q->ah.grh.flow_label, q->ah.grh.hop_limit, q->pkey_index, q->timeout,
 		    q->retry_cnt, q->rnr_retry, q->shared->min_rnr, q->sge_most);
+	report_attributes(q);
 	fabric_lock();
 	work_forget(q);
 	unshare_qp(q);

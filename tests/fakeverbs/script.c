@@ -18,6 +18,7 @@ struct fake_script script = {
 	.max_inline = 256, .max_msg_sz = 1ULL << 30, .max_mr_size = 1ULL << 40,
 	.max_rd_atomic = 16, .max_dest_rd_atomic = 16, .atomics = 1, .mtu = 4096,
 	.gids = "fe80::fa:ce,127.0.0.1,::1", .pkeys = "ffff",
+	.cm_device = FAKE_DEVICES, .cm_gid = FAKE_GIDS,
 };
 
 static const char *const call_names[] = {
@@ -54,6 +55,13 @@ static const struct setting {
 	{ "port_down", NUMBER, AT(port_down), 0 }, { "corrupt", NUMBER, AT(corrupt), 0 },
 	{ "dmabuf", NUMBER, AT(dmabuf), 0 },
 	{ "refuse", NUMBER, AT(refuse), 0 }, { "overrun", NUMBER, AT(overrun), 0 },
+	{ "cm_reject", PAIR, AT(cm_reject), AT(cm_reject_at) },
+	{ "cm_address", PAIR, AT(cm_address), AT(cm_address_at) },
+	{ "cm_route", PAIR, AT(cm_route), AT(cm_route_at) },
+	{ "cm_unreachable", NUMBER, AT(cm_unreachable), 0 },
+	{ "cm_lose", NUMBER, AT(cm_lose), 0 }, { "cm_garble", NUMBER, AT(cm_garble), 0 },
+	{ "cm_device", NUMBER, AT(cm_device), 0 }, { "cm_gid", NUMBER, AT(cm_gid), 0 },
+	{ "cm_disconnect", NUMBER, AT(cm_disconnect), 0 },
 	{ "talk", BOOL, AT(talk), 0 }, { "null", BOOL, AT(null), 0 },
 	{ "gids", TEXT, AT(gids), sizeof(script.gids) },
 	{ "pkeys", TEXT, AT(pkeys), sizeof(script.pkeys) },
