@@ -52,6 +52,14 @@ static const struct option_word words_stamp[] = {
 	{ "all", 1 }, { "off", 0 }, { NULL, 0 },
 };
 
+static const struct option_word words_rdma_cm[] = {
+	{ "off", 0 }, { "on", 1 }, { NULL, 0 },
+};
+
+static const struct option_word words_tos[] = {
+	{ "default", TOS_DEFAULT }, { NULL, 0 },
+};
+
 static const struct option_word words_mtu[] = {
 	{ "256", 256 }, { "512", 512 }, { "1024", 1024 }, { "2048", 2048 }, { "4096", 4096 },
 	{ NULL, 0 },

@@ -47,6 +47,7 @@ enum { FORMAT_TEXT, FORMAT_CSV, FORMAT_MARKDOWN, FORMAT_HGRM, FORMAT_JSON };
 enum { ATOMIC_QP, ATOMIC_SHARED };
 enum { MR_ONE, MR_QP };
 enum { RELAXED_OFF, RELAXED_ON, RELAXED_AUTO };
+enum { TOS_DEFAULT = 256 }; /* what the host sets */
 
 /* Where buffers lie: rows of verbs/memory.c. */
 enum { MEMORY_MALLOC, MEMORY_HUGE2M, MEMORY_HUGE1G, MEMORY_FILE, MEMORY_SHM, MEMORY_UDMABUF };

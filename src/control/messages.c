@@ -250,6 +250,7 @@ int message_get_accept(const json_t *json, struct message_accept *m, const char 
 static const struct field endpoint_fields[] = {
 	FIELD(struct message_endpoints, address, U64),
 	FIELD(struct message_endpoints, lid, U32),
+	FIELD(struct message_endpoints, cm_port, U32),
 	FIELD(struct message_endpoints, gid, TEXT),
 };
 
@@ -294,6 +295,10 @@ int message_get_endpoints(const json_t *json, struct message_endpoints *m, const
 {
 	int rc = fields_decode(endpoint_fields, COUNT(endpoint_fields), json, m, key);
 
+	if (!rc && m->cm_port > UINT16_MAX) {
+		*key = "cm_port";
+		rc = -EBADMSG;
+	}
 	if (!rc)
 		rc = get_column(json, "qpn", m->qpn_out, m->count, key);
 	if (!rc)

@@ -63,6 +63,7 @@ struct message_endpoints {
 	uint32_t *qpn_out, *psn_out, *rkey_out; /* when decoding: room for `count` */
 	uint64_t address;
 	uint32_t lid;
+	uint32_t cm_port; /* where rdma_cm listens; 0: nowhere */
 	char gid[48];
 };
 

@@ -450,6 +450,8 @@ static int fill(const struct options *opt, struct point *p)
 	if (opt->bidirectional.given)
 		set(&p->direction, DIRECTION_BOTH, "given");
 	choose(&p->stall_timeout, &opt->stall_timeout, opt->stall_timeout.num, "default");
+	choose(&p->rdma_cm, &opt->rdma_cm, 0, "default");
+	choose(&p->tos, &opt->tos, opt->tos.num, "default");
 	choose(&p->align, &opt->align, opt->align.num, "default");
 	choose(&p->offset, &opt->offset, opt->offset.num, "default");
 	if (opt->mtu.given)

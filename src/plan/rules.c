@@ -135,6 +135,18 @@ static bool inline_of_others(const struct options *opt, const struct point *p)
 	       !op_has(point_op(p), TRAIT_INLINES);
 }
 
+static bool tos_without_cm(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->tos.value != TOS_DEFAULT && !p->rdma_cm.value;
+}
+
+static bool tos_with_tclass(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->tos.value != TOS_DEFAULT && p->tclass.value;
+}
+
 static bool size_below_op(const struct options *opt, const struct point *p)
 {
 	(void)opt;
@@ -244,6 +256,10 @@ static const struct rule rules[] = {
 	{ relaxed_marker, "relaxed-ordering on", "test lat", NO_VALUE, 0,
 	  "this operation's arrival is seen by its last byte, which may then come before the "
 	  "others; drop it or use --test bw" },
+	{ tos_without_cm, "tos", NULL, AT(tos), 0,
+	  "rdma_cm alone sets a type of service; add --rdma-cm" },
+	{ tos_with_tclass, "tos", "tclass", AT(tos), AT(tclass),
+	  "both are the same byte of a packet; drop one of them" },
 	{ inline_of_others, "inline", "op", AT(inline_size), 0,
 	  "the operation carries no payload out; drop --inline" },
 };

@@ -16,7 +16,8 @@ static bool has_name(const struct option_row *row, const char *name)
 /* Numbers among words, as those of --mtu, are numbers. */
 static bool has_words(const struct option_row *row)
 {
-	return (row->kind == OPTION_ENUM || row->kind == OPTION_ENUMS) &&
+	return (row->kind == OPTION_ENUM || row->kind == OPTION_ENUMS ||
+		row->kind == OPTION_FLAG) &&
 	       !isdigit((unsigned char)row->words[0].word[0]);
 }
 
@@ -37,9 +38,11 @@ const char *setting_key(const struct option_row *row, bool counts, char key[SETT
 	return key;
 }
 
-/* A run ends by number or by time: the other one does not apply. */
+/* A run ends by number or by time: the other one does not apply. Nor does what the host sets. */
 static bool applies(const struct option_row *row, const struct point *p)
 {
+	if (has_name(row, "tos"))
+		return p->tos.value != TOS_DEFAULT;
 	if (has_name(row, "iters"))
 		return point_counts(p);
 	return !has_name(row, "duration") || !point_counts(p);
@@ -89,7 +92,7 @@ static int decode_value(const struct option_row *row, const json_t *json, uint64
 {
 	const char *text = json_string_value(json);
 
-	*value = 0;
+	*value = has_name(row, "tos") ? TOS_DEFAULT : 0;
 	if (json_is_null(json))
 		return 0;
 	if (row->kind == OPTION_TEXT) {

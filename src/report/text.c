@@ -85,7 +85,7 @@ static bool is_beside_the_point(const struct point *p, const struct setting *s)
 		return point_counts(p) == (s == &p->duration);
 	return (s == &p->outs && !op_has(op, TRAIT_READS) && strncmp(s->why, "given", 5)) ||
 	       (s == &p->atomic_target && op->flow != FLOW_COUNTER) ||
-	       (s == &p->rx_depth && !op->receives) ||
+	       (s == &p->rx_depth && !op->receives) || (s == &p->tos && !p->rdma_cm.value) ||
 	       (s == &p->inline_size && !op_has(op, TRAIT_INLINES)) ||
 	       (s == &p->mr && p->qps.value == 1) ||
 	       (s == &p->stamp && p->test.value == TEST_LAT);

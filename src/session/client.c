@@ -223,6 +223,8 @@ static int connect_row(struct client *c, struct row *r)
 		rc = session_take_endpoints(r);
 	if (!rc)
 		rc = row_connect(r);
+	if (!rc)
+		rc = dialog_connected(&c->session);
 	return rc ? rc : exchange_ready(c);
 }
 

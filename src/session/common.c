@@ -18,18 +18,18 @@
 int session_open(struct session *s, const struct options *opt, struct watch *watch, bool client,
 		 int fd)
 {
-	struct sockaddr_storage peer = { 0 };
-	socklen_t size = sizeof(peer), local_size = sizeof(s->local);
+	socklen_t size = sizeof(s->remote), local_size = sizeof(s->local);
 	int rc;
 
 	*s = (struct session){
 		.opt = opt, .watch = watch, .client = client,
 		.peer_is = client ? "server" : "client", .stall_ns = opt->stall_timeout.num,
 	};
-	getpeername(fd, (struct sockaddr *)&peer, &size);
+	getpeername(fd, (struct sockaddr *)&s->remote, &size);
 	getsockname(fd, (struct sockaddr *)&s->local, &local_size);
 	net_unmap(&s->local);
-	net_text(&peer, s->peer, sizeof(s->peer));
+	net_unmap(&s->remote);
+	net_text(&s->remote, s->peer, sizeof(s->peer));
 	rc = channel_open(&s->channel, fd, s->stall_ns);
 	if (rc)
 		return fail(FAIL_SETUP, -rc, "setting up the connection to %s: %s", s->peer,
@@ -116,6 +116,7 @@ int session_send_endpoints(struct row *r)
 	struct message_endpoints m = {
 		.count = r->ours.count, .qpn = r->ours.qpn, .psn = r->ours.psn,
 		.rkey = r->ours.rkey, .address = r->ours.address, .lid = r->ours.lid,
+		.cm_port = r->ours.cm_port,
 	};
 
 	gid_text(&r->ours.gid, m.gid, sizeof(m.gid));
@@ -144,6 +145,7 @@ int session_take_endpoints(struct row *r)
 	json_decref(json);
 	e->address = m.address;
 	e->lid = m.lid;
+	e->cm_port = m.cm_port;
 	return rc;
 }
 

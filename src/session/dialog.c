@@ -122,17 +122,61 @@ static int told_late(const struct session *s, const char *step)
 		    s->client ? ", or raise --connect-timeout or --stall-timeout" : "");
 }
 
-/* As dialog_next(), with the deadline of a step that may take several messages. */
+static bool is_lost(const struct session *s)
+{
+	return s->connection && s->connection->lost[0];
+}
+
+static bool is_connecting(const struct session *s)
+{
+	return s->connection && (!connection_stands(s->connection) || is_lost(s));
+}
+
+static int told_unconnected(const struct session *s)
+{
+	const struct connection *c = s->connection;
+	char text[UNITS_TEXT_SIZE];
+
+	if (c->lost[0])
+		return fail(FAIL_SETUP, ECONNREFUSED, "%s: the %s %s %s", c->how->name,
+			    s->peer_is, s->peer, c->lost);
+	return fail(FAIL_SETUP, ETIMEDOUT, "connecting by %s: %u of %u queue pairs, and nothing "
+		    "more for %s; see the path between both devices (UDP port 4791), or raise "
+		    "--stall-timeout", c->how->name, c->standing, c->queues->count,
+		    units_time(text, sizeof(text), s->stall_ns));
+}
+
+/* A step is progress; what strangers want is none. */
+static int go_on_connecting(struct session *s, uint64_t *deadline)
+{
+	uint64_t before = s->connection->steps;
+	int rc = s->connection->how->advance(s->connection);
+
+	if (s->connection->steps != before)
+		*deadline = watch_now() + s->stall_ns;
+	if (!is_lost(s))
+		return rc;
+	*deadline = watch_now() + DIALOG_LAST_WORD_NS;
+	s->watch->connection_fd = -1;
+	return rc;
+}
+
+/*
+ * As dialog_next(), with the deadline of a step that may take several messages. Without a step it
+ * ends when the queue pairs stand, with *message NULL unless one came before.
+ */
 static int next_until(struct session *s, const char *step, uint64_t deadline, json_t **message)
 {
-	bool late = false;
+	const char *what_for = step ? step : "its queue pairs";
+	bool late = false, connecting = is_lost(s);
 
+	*message = NULL;
 	for (;;) {
 		unsigned int what;
 		int rc = channel_next(&s->channel, message);
 
 		if (rc < 0)
-			return dialog_told_garbage(s, rc, WAITING, step);
+			return dialog_told_garbage(s, rc, WAITING, what_for);
 		if (rc && gives_up(*message)) {
 			rc = dialog_told_abort(s, *message);
 			json_decref(*message);
@@ -141,14 +185,19 @@ static int next_until(struct session *s, const char *step, uint64_t deadline, js
 		if (rc)
 			return 0;
 		if (s->watch->peer_gone)
-			return dialog_told_gone(s, WAITING, step);
-		if (late)
-			return told_late(s, step);
+			return dialog_told_gone(s, WAITING, what_for);
+		if (connecting)
+			rc = go_on_connecting(s, &deadline);
+		if (rc || (!step && !is_connecting(s)))
+			return rc;
+		if (late && watch_now() >= deadline)
+			return is_connecting(s) ? told_unconnected(s) : told_late(s, step);
 		what = watch_wait(s->watch, deadline);
 		if (what & WATCH_SIGNAL)
 			return -EINTR;
 		/* What arrived with the last wait still counts. */
 		late = what & WATCH_TIMEOUT;
+		connecting = what & WATCH_CONNECTION;
 	}
 }
 
@@ -176,6 +225,21 @@ int dialog_expect(struct session *s, const char *type, json_t **message)
 			rc = dialog_told_undue(s, *message, type);
 		json_decref(*message);
 	} while (!rc);
+	return rc;
+}
+
+int dialog_connected(struct session *s)
+{
+	json_t *message;
+	int rc;
+
+	if (!is_connecting(s))
+		return 0;
+	rc = next_until(s, NULL, watch_now() + s->stall_ns, &message);
+	if (rc || !message)
+		return rc;
+	rc = dialog_told_undue(s, message, "nothing");
+	json_decref(message);
 	return rc;
 }
 

@@ -26,6 +26,15 @@ int dialog_next(struct session *s, const char *step, json_t **message);
 /* The next message, which has to be of that type. As dialog_next(). */
 int dialog_expect(struct session *s, const char *type, json_t **message);
 
+/*
+ * Until the queue pairs stand, when no message is due before. Connecting goes on in dialog_next()
+ * and dialog_expect() too; each step of it renews their wait. As dialog_next().
+ */
+int dialog_connected(struct session *s);
+
+/* For the peer to say itself why it has undone a connection, before that alone is told. */
+#define DIALOG_LAST_WORD_NS 500000000
+
 /* A message of another type than what was due: tells it. Returns -EPROTO. */
 int dialog_told_undue(const struct session *s, const json_t *message, const char *due);
 

@@ -36,7 +36,8 @@ static bool same_shape(const struct queues_shape *a, const struct queues_shape *
 static bool same_path(const struct connect_path *a, const struct connect_path *b)
 {
 	return a->mtu == b->mtu && a->begins == b->begins && a->accepts == b->accepts &&
-	       a->sl == b->sl && a->tclass == b->tclass && a->flow_label == b->flow_label &&
+	       a->tos == b->tos && a->sl == b->sl && a->tclass == b->tclass &&
+	       a->flow_label == b->flow_label &&
 	       a->hop_limit == b->hop_limit && a->pkey_index == b->pkey_index &&
 	       a->timeout == b->timeout && a->retry == b->retry &&
 	       a->rnr_retry == b->rnr_retry && a->min_rnr == b->min_rnr;

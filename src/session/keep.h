@@ -6,7 +6,8 @@
  * Queue pairs are gone on with when both sides can: the client asks (POINT, keep), the server says
  * whether (ACCEPT, kept), and a side that cannot makes new ones, which the other then does too.
  * They are never brought back to RESET. Those of an operation that consumes receives are not kept,
- * since the receives that are left in them describe the last row's buffer.
+ * since the receives that are left in them describe the last row's buffer; nor are those that
+ * rdma_cm connects, since their connection ends with the row.
  */
 #ifndef RDMETER_SESSION_KEEP_H
 #define RDMETER_SESSION_KEEP_H

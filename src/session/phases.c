@@ -26,7 +26,7 @@ struct phases {
 	bool warm_told, closed_told, sent_told;
 	bool peer_warm, peer_closed, peer_sent;
 	bool open, draining;
-	uint64_t next_beat, last_heard, last_progress, interrupted_at;
+	uint64_t next_beat, last_heard, last_progress, interrupted_at, lost_at;
 	struct message_beat peer; /* its last beat */
 	uint64_t progress;        /* a number that grows when anything moves at either end */
 	struct usage usage; /* from the window's opening */
@@ -354,6 +354,19 @@ static int take_events(struct phases *p)
 	return rc;
 }
 
+/* A peer that has gone is seen here too, and mostly says more over the control connection. */
+static int take_connection(struct phases *p)
+{
+	struct connection *c = p->s->connection;
+	int rc = c->how->advance(c);
+
+	if (rc || !c->lost[0])
+		return rc;
+	p->lost_at = watch_now();
+	p->s->watch->connection_fd = -1;
+	return 0;
+}
+
 static int take_signal(struct phases *p)
 {
 	if (p->s->watch->signals > 1) {
@@ -454,6 +467,10 @@ static int tick(struct phases *p)
 						      "no progress at either end");
 	if (now - p->last_heard > silence_ns(p) && !p->peer_sent)
 		return told_silence(p);
+	if (p->lost_at && now - p->lost_at > DIALOG_LAST_WORD_NS)
+		return fail(FAIL_RUN, ENOTCONN, "%s, during %s: the %s %s %s",
+			    p->s->connection->how->name, phase_name(p), p->s->peer_is, p->s->peer,
+			    p->s->connection->lost);
 	if (p->end->interrupted && now - p->interrupted_at > p->s->stall_ns) {
 		note("interrupted, and the %s does not come to an end: the run is given up",
 		     p->s->peer_is);
@@ -472,7 +489,10 @@ static uint64_t deadline(const struct phases *p)
 	uint64_t stall = p->last_progress + p->s->stall_ns + 1000000;
 	uint64_t silence = p->last_heard + silence_ns(p) + 1000000;
 
-	return least(least(least(stall, silence), p->next_beat), live_deadline(p->r->live));
+	uint64_t lost = p->lost_at ? p->lost_at + DIALOG_LAST_WORD_NS + 1000000 : UINT64_MAX;
+
+	return least(least(least(stall, silence), least(p->next_beat, lost)),
+		     live_deadline(p->r->live));
 }
 
 static int step(struct phases *p)
@@ -485,6 +505,8 @@ static int step(struct phases *p)
 		rc = row_told_lane(p->r);
 	if (!rc && what & WATCH_ASYNC)
 		rc = take_events(p);
+	if (!rc && what & WATCH_CONNECTION)
+		rc = take_connection(p);
 	if (!rc && what & WATCH_SIGNAL)
 		rc = take_signal(p);
 	return rc ? rc : hear_all(p);
@@ -540,6 +562,7 @@ int phases_run(struct row *r, struct phases_end *end)
 	s->watch->lane_fd = -1;
 	s->watch->async_fd = -1;
 	usage_free(&p.usage);
+	s->watch->connection_fd = -1; /* from here on the peer may disconnect */
 	if (!rc) {
 		row_join(r);
 		rc = row_told_lane(r);

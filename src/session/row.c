@@ -177,7 +177,8 @@ int row_prepare(struct row *r, struct session *s, const struct point *p, struct 
 	if (!rc)
 		rc = make_buffers(r);
 	if (!rc)
-		r->reused = keep_take_queues(&s->kept, &r->queues, &r->shape, &r->path, wish.keep);
+		r->reused = keep_take_queues(&s->kept, &r->queues, &r->shape, &r->path,
+					     wish.keep && !p->rdma_cm.value);
 	if (!rc && !r->reused)
 		rc = make_queues(r);
 	if (!rc)
@@ -209,15 +210,26 @@ static int prime_receives(struct row *r)
 /* Everything that a message may meet is in place before the queue pairs can be reached. */
 int row_connect(struct row *r)
 {
+	struct session *s = r->session;
 	int rc;
 
+	r->connection = (struct connection){
+		.how = &connectors[r->point.rdma_cm.value],
+		.queues = &r->queues, .device = &s->device, .ours = &r->ours, .theirs = &r->theirs,
+		.path = r->path, .asks = s->client, .fd = -1,
+		.local = &s->local, .remote = &s->remote,
+	};
 	fill_buffers(r);
-	clock_refine(&r->session->clock);
+	clock_refine(&s->clock);
 	rc = load_build(r);
 	if (!rc && r->lane && r->target.base && row_op(r)->receives)
 		rc = prime_receives(r);
-	if (!rc && !r->reused)
-		rc = connect_tcp(&r->queues, &r->session->device, &r->ours, &r->theirs, &r->path);
+	if (!rc && r->reused)
+		r->connection.standing = r->queues.count;
+	else if (!rc)
+		rc = r->connection.how->begin(&r->connection);
+	s->connection = &r->connection;
+	s->watch->connection_fd = r->connection.fd;
 	return rc;
 }
 
@@ -341,12 +353,21 @@ static void keep_for_next(struct row *r)
 	k = &r->session->kept;
 	keep_buffer(&k->local, &r->local);
 	keep_buffer(&k->target, &r->target);
-	if (row_op(r)->receives)
+	if (row_op(r)->receives || r->point.rdma_cm.value)
 		return;
 	k->queues = r->queues;
 	k->shape = r->shape;
 	k->path = r->path;
 	r->queues = (struct queues){ 0 };
+}
+
+static void end_connection(struct row *r)
+{
+	if (!r->connection.how)
+		return;
+	r->session->connection = NULL;
+	r->session->watch->connection_fd = -1;
+	connection_end(&r->connection);
 }
 
 void row_free(struct row *r)
@@ -356,6 +377,7 @@ void row_free(struct row *r)
 		return;
 	keep_for_next(r);
 	load_free(r);
+	end_connection(r);
 	queues_destroy(&r->queues);
 	buffer_free(&r->local);
 	buffer_free(&r->target);

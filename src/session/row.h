@@ -31,6 +31,7 @@ struct row {
 	struct buffer local;  /* what this side's requests send from or bring home to */
 	struct buffer target; /* what the other side's requests or messages reach */
 	struct endpoints ours, theirs;
+	struct connection connection;
 
 	struct lane_control control;
 	struct lane_report report;
@@ -63,7 +64,10 @@ int row_prepare(struct row *r, struct session *s, const struct point *p, struct 
 /* The peer could not go on with the last row's queue pairs: makes new ones. 0 or -errno told. */
 int row_renew(struct row *r);
 
-/* Connects to the peer's endpoints (r->theirs), builds the lane, fills buffers and receives. */
+/*
+ * Builds the lane, fills buffers and receives, and begins to connect to the peer's endpoints
+ * (r->theirs). What is left of that goes on with dialog_expect() and dialog_connected().
+ */
 int row_connect(struct row *r);
 
 /* Starts the data thread, if this side has something to do. 0 or -errno told. */

@@ -125,7 +125,8 @@ static int connect_row(struct row *r)
 	if (rc)
 		return rc;
 	json_decref(json);
-	return dialog_send(r->session, message_ready(clock_raw_ns()));
+	rc = dialog_connected(r->session);
+	return rc ? rc : dialog_send(r->session, message_ready(clock_raw_ns()));
 }
 
 static int measure_row(struct row *r)

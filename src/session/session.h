@@ -15,6 +15,7 @@
 #include "report/result.h"
 #include "session/keep.h"
 #include "session/watch.h"
+#include "verbs/connect.h"
 #include "verbs/device.h"
 
 struct session {
@@ -33,7 +34,8 @@ struct session {
 	bool alone;    /* a client's only row: when it fails the session is over */
 	const char *peer_is; /* "server" or "client": what the other side is */
 	char peer[80];       /* its address, as text */
-	struct sockaddr_storage local; /* of the control connection */
+	struct sockaddr_storage local, remote; /* ends of the control connection */
+	struct connection *connection; /* of the row that is being run, or NULL */
 	uint64_t stall_ns;   /* the longest wait for the other side */
 	struct device device;
 	struct kept kept;

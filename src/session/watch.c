@@ -22,7 +22,10 @@ int watch_open(struct watch *w)
 {
 	sigset_t set;
 
-	*w = (struct watch){ .signal_fd = -1, .listen_fd = -1, .lane_fd = -1, .async_fd = -1 };
+	*w = (struct watch){
+		.signal_fd = -1, .listen_fd = -1, .lane_fd = -1, .async_fd = -1,
+		.connection_fd = -1,
+	};
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
@@ -107,12 +110,13 @@ static int timeout_ms(uint64_t deadline)
 
 unsigned int watch_wait(struct watch *w, uint64_t deadline)
 {
-	enum { SIGNAL, LISTEN, LANE, ASYNC, CHANNEL, FDS };
+	enum { SIGNAL, LISTEN, LANE, ASYNC, CONNECTION, CHANNEL, FDS };
 	struct pollfd fds[FDS] = {
 		[SIGNAL] = { .fd = w->signal_fd, .events = POLLIN },
 		[LISTEN] = { .fd = w->listen_fd, .events = POLLIN },
 		[LANE] = { .fd = w->lane_fd, .events = POLLIN },
 		[ASYNC] = { .fd = w->async_fd, .events = POLLIN },
+		[CONNECTION] = { .fd = w->connection_fd, .events = POLLIN },
 		[CHANNEL] = { .fd = w->channel && !w->peer_gone ? w->channel->fd : -1,
 			      .events = POLLIN },
 	};
@@ -132,6 +136,8 @@ unsigned int watch_wait(struct watch *w, uint64_t deadline)
 	}
 	if (fds[ASYNC].revents)
 		what |= WATCH_ASYNC;
+	if (fds[CONNECTION].revents)
+		what |= WATCH_CONNECTION;
 	if (fds[CHANNEL].revents) {
 		fill_channel(w);
 		what |= WATCH_CHANNEL;

@@ -20,11 +20,12 @@ enum {
 	WATCH_ASYNC = 8,
 	WATCH_LISTEN = 16, /* only without a channel: somebody connects */
 	WATCH_TIMEOUT = 32,
+	WATCH_CONNECTION = 64, /* the connecting of queue pairs has something to do */
 };
 
 struct watch {
 	struct channel *channel; /* NULL: none yet */
-	int signal_fd, listen_fd, lane_fd, async_fd; /* -1: none */
+	int signal_fd, listen_fd, lane_fd, async_fd, connection_fd; /* -1: none */
 	int signal;              /* SIGINT or SIGTERM once one has come, else 0 */
 	unsigned int signals;    /* how many have, those of one blow counted once */
 	uint64_t signal_at;      /* when the last one counted came */

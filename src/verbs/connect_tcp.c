@@ -1,249 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Connecting by what the control connection has carried: there is nothing to wait for. */
 #include "verbs/connect.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/random.h>
-
-#include "base/fail.h"
-#include "verbs/gid.h"
-
-#define PSN_MASK 0xffffff
-#define PKEY_BASE 0x7fff /* of a key; the other bit is its membership */
-#define HOP_LIMIT_DEFAULT 64
-
-int endpoints_alloc(struct endpoints *e, uint32_t count)
+static struct connect_peer peer_of(const struct connection *c, uint32_t i)
 {
-	*e = (struct endpoints){
-		.count = count,
-		.qpn = calloc(count, sizeof(*e->qpn)),
-		.psn = calloc(count, sizeof(*e->psn)),
-		.rkey = calloc(count, sizeof(*e->rkey)),
-	};
-	if (e->qpn && e->psn && e->rkey)
-		return 0;
-	endpoints_free(e);
-	return fail(FAIL_SETUP, ENOMEM, "out of memory for %u endpoints", count);
-}
-
-void endpoints_free(struct endpoints *e)
-{
-	free(e->qpn);
-	free(e->psn);
-	free(e->rkey);
-	*e = (struct endpoints){ 0 };
-}
-
-static enum ibv_mtu mtu_enum(uint32_t bytes)
-{
-	enum ibv_mtu mtu = IBV_MTU_256;
-
-	while (mtu < IBV_MTU_4096 && (128U << (mtu + 1)) <= bytes)
-		mtu++;
-	return mtu;
-}
-
-struct connect_path connect_path_of(const struct point *p)
-{
-	return (struct connect_path){
-		.mtu = (uint32_t)p->mtu.value, .sl = (uint32_t)p->sl.value,
-		.tclass = (uint32_t)p->tclass.value, .flow_label = (uint32_t)p->flow_label.value,
-		.hop_limit = (uint32_t)p->hop_limit.value,
-		.pkey_index = (uint32_t)p->pkey_index.value,
-		.timeout = (uint32_t)p->qp_timeout.value, .retry = (uint32_t)p->retry.value,
-		.rnr_retry = (uint32_t)p->rnr_retry.value, .min_rnr = (uint32_t)p->min_rnr.value,
-	};
-}
-
-/* The first entry is always there, and the default: it is not asked for. */
-static int check_pkey(const struct device *d, uint32_t index)
-{
-	uint16_t pkey = 0;
-
-	if (!index || (!ibv_query_pkey(d->context, (uint8_t)d->facts.port, (int)index, &pkey) &&
-		       pkey & htons(PKEY_BASE)))
-		return 0;
-	return fail(FAIL_SETUP, EINVAL, "--pkey-index %u: port %u of %s has no key there; see "
-		    "/sys/class/infiniband/%s/ports/%u/pkeys", index, d->facts.port, d->facts.name,
-		    d->facts.name, d->facts.port);
-}
-
-int connect_check(const struct device *d, const struct connect_path *path)
-{
-	const char *needs_grh = path->tclass ? "tclass" : path->flow_label ? "flow-label" :
-				path->hop_limit != HOP_LIMIT_DEFAULT ? "hop-limit" : NULL;
-
-	if (needs_grh && d->facts.gid_kind == GID_NONE)
-		return fail(FAIL_SETUP, EINVAL, "--%s: port %u of %s is reached by LID, without a "
-			    "GRH; drop --%s or choose a GID with --gid-index and --peer-gid-index",
-			    needs_grh, d->facts.port, d->facts.name, needs_grh);
-	return check_pkey(d, path->pkey_index);
-}
-
-int connect_init(const struct queues *q, const struct device *d, const struct connect_path *path)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_INIT,
-		.pkey_index = (uint16_t)path->pkey_index,
-		.port_num = (uint8_t)d->facts.port,
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-				   (d->facts.caps.atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0),
-	};
-	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
-
-	for (uint32_t i = 0; i < q->count; i++) {
-		int rc = ibv_modify_qp(q->qp[i], &attr, mask);
-
-		if (rc)
-			return fail(FAIL_SETUP, abs(rc), "queue pair %u to INIT on %s: %s; "
-				    "see the kernel log", i, d->facts.name, strerror(abs(rc)));
-	}
-	return 0;
-}
-
-void connect_describe(const struct queues *q, const struct device *d, struct endpoints *ours)
-{
-	ours->lid = d->facts.lid;
-	ours->gid = d->gid;
-	for (uint32_t i = 0; i < q->count; i++) {
-		ours->qpn[i] = q->qp[i]->qp_num;
-		if (getrandom(&ours->psn[i], sizeof(ours->psn[i]), 0) < 0)
-			ours->psn[i] = q->qp[i]->qp_num;
-		ours->psn[i] &= PSN_MASK;
-	}
-}
-
-/* What a failing RTR means depends on errno more than on anything else. */
-static int told_rtr(const struct device *d, const struct endpoints *theirs, int error)
-{
-	char peer[INET6_ADDRSTRLEN];
-
-	gid_text(&theirs->gid, peer, sizeof(peer));
-	return fail(FAIL_SETUP, error, "queue pair to RTR on %s, from %s to %s: %s; %s",
-		    d->facts.name, d->facts.gid, peer, strerror(error),
-		    error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH ?
-			    "the peer's address cannot be reached from there: check routes and "
-			    "neighbours, or choose another --gid-index" :
-			    "check --gid-index and --mtu on both sides");
-}
-
-static int to_rtr(const struct queues *q, uint32_t i, const struct device *d,
-		  const struct endpoints *theirs, const struct connect_path *path)
-{
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = mtu_enum(path->mtu),
-		.dest_qp_num = theirs->qpn[i],
-		.rq_psn = theirs->psn[i],
-		.max_dest_rd_atomic = (uint8_t)path->accepts,
-		.min_rnr_timer = (uint8_t)path->min_rnr,
-		.ah_attr = {
-			.dlid = (uint16_t)theirs->lid,
-			.sl = (uint8_t)path->sl,
-			.port_num = (uint8_t)d->facts.port,
-			.is_global = d->facts.gid_kind != GID_NONE,
+	const struct device_facts *facts = &c->device->facts;
+	struct connect_peer peer = {
+		.av = {
+			.dlid = (uint16_t)c->theirs->lid,
+			.sl = (uint8_t)c->path.sl,
+			.port_num = (uint8_t)facts->port,
+			.is_global = facts->gid_kind != GID_NONE,
 		},
+		.qpn = c->theirs->qpn[i], .rq_psn = c->theirs->psn[i], .sq_psn = c->ours->psn[i],
 	};
-	int rc;
 
-	if (attr.ah_attr.is_global) {
-		attr.ah_attr.grh.dgid = theirs->gid;
-		attr.ah_attr.grh.sgid_index = (uint8_t)d->facts.gid_index;
-		attr.ah_attr.grh.hop_limit = (uint8_t)path->hop_limit;
-		attr.ah_attr.grh.traffic_class = (uint8_t)path->tclass;
-		attr.ah_attr.grh.flow_label = path->flow_label;
+	if (peer.av.is_global) {
+		peer.av.grh.dgid = c->theirs->gid;
+		peer.av.grh.sgid_index = (uint8_t)facts->gid_index;
+		peer.av.grh.hop_limit = (uint8_t)c->path.hop_limit;
+		peer.av.grh.traffic_class = (uint8_t)c->path.tclass;
+		peer.av.grh.flow_label = c->path.flow_label;
 	}
-	rc = ibv_modify_qp(q->qp[i], &attr,
-			   IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			   IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
-	return rc ? told_rtr(d, theirs, abs(rc)) : 0;
+	return peer;
 }
 
-static int to_rts(const struct queues *q, uint32_t i, const struct device *d,
-		  const struct endpoints *ours, const struct connect_path *path)
+int connect_tcp_begin(struct connection *c)
 {
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTS,
-		.timeout = (uint8_t)path->timeout,
-		.retry_cnt = (uint8_t)path->retry,
-		.rnr_retry = (uint8_t)path->rnr_retry,
-		.sq_psn = ours->psn[i],
-		.max_rd_atomic = (uint8_t)path->begins,
-	};
-	int rc = ibv_modify_qp(q->qp[i], &attr,
-			       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			       IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+	for (uint32_t i = 0; i < c->queues->count; i++) {
+		struct connect_peer peer = peer_of(c, i);
+		int rc = connect_pair(c, i, &peer);
 
-	if (!rc)
-		return 0;
-	return fail(FAIL_SETUP, abs(rc), "queue pair %u to RTS on %s: %s; see the kernel log", i,
-		    d->facts.name, strerror(abs(rc)));
-}
-
-/* The first queue pair's address as the device tells it; the kernel and drivers change some. */
-static void compare_address(const struct device *d, const struct connect_path *path,
-			    const struct ibv_ah_attr *ah)
-{
-	const struct {
-		const char *name;
-		uint32_t asked, got;
-		bool told;
-	} parts[] = {
-		{ "sl", path->sl, ah->sl, true },
-		{ "tclass", path->tclass, ah->grh.traffic_class, ah->is_global },
-		{ "flow-label", path->flow_label, ah->grh.flow_label, ah->is_global },
-		{ "hop-limit", path->hop_limit, ah->grh.hop_limit,
-		  ah->is_global && path->hop_limit != HOP_LIMIT_DEFAULT },
-	};
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (parts[i].told && parts[i].asked != parts[i].got)
-			note("--%s %u -> %u (as %s tells it)", parts[i].name, parts[i].asked,
-			     parts[i].got, d->facts.name);
-}
-
-/* A device may take other values than it was given; a measurement must not rest on them unseen. */
-static int verify(const struct queues *q, const struct device *d, const struct connect_path *path)
-{
-	struct ibv_qp_init_attr init;
-	struct ibv_qp_attr attr = { 0 };
-	int mask = IBV_QP_STATE | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-		   IBV_QP_RNR_RETRY | IBV_QP_MIN_RNR_TIMER | IBV_QP_MAX_QP_RD_ATOMIC |
-		   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_PKEY_INDEX | IBV_QP_AV;
-	int rc = ibv_query_qp(q->qp[0], &attr, mask, &init);
-
-	if (rc) {
-		note("reading back the queue pair of %s: %s", d->facts.name, strerror(abs(rc)));
-		return 0;
-	}
-	compare_address(d, path, &attr.ah_attr);
-	if (attr.qp_state == IBV_QPS_RTS && attr.path_mtu == mtu_enum(path->mtu) &&
-	    attr.timeout == path->timeout && attr.retry_cnt == path->retry &&
-	    attr.rnr_retry == path->rnr_retry && attr.min_rnr_timer == path->min_rnr &&
-	    attr.pkey_index == path->pkey_index &&
-	    attr.max_rd_atomic >= path->begins && attr.max_dest_rd_atomic >= path->accepts)
-		return 0;
-	return fail(FAIL_SETUP, EPROTO,
-		    "%s did not keep the queue pair's attributes: state %d, MTU %u, timeout %d, "
-		    "retry %d, rnr_retry %d, min_rnr_timer %d, P_Key index %d, outstanding %d and "
-		    "%d; its driver is at fault",
-		    d->facts.name, attr.qp_state, 128U << attr.path_mtu, attr.timeout,
-		    attr.retry_cnt, attr.rnr_retry, attr.min_rnr_timer, attr.pkey_index,
-		    attr.max_rd_atomic, attr.max_dest_rd_atomic);
-}
-
-int connect_tcp(const struct queues *q, const struct device *d, const struct endpoints *ours,
-		const struct endpoints *theirs, const struct connect_path *path)
-{
-	for (uint32_t i = 0; i < q->count; i++) {
-		int rc = to_rtr(q, i, d, theirs, path);
-
-		if (!rc)
-			rc = to_rts(q, i, d, ours, path);
 		if (rc)
 			return rc;
 	}
-	return verify(q, d, path);
+	c->standing = c->queues->count;
+	return connect_verify(c);
 }

@@ -64,6 +64,7 @@ offers() {
 	offers 'lat bw' --test ''
 	offers 'out in both' --direction ''
 	offers '256 512 1024 2048 4096' -m ''
+	offers default --tos ''
 	offers 'all off' --stamp ''
 	offers 'text csv markdown hgrm json' report --format ''
 	offers 'markdown' report --format = m

@@ -139,6 +139,7 @@ bool sample_endpoints(void *at, unsigned int number)
 	}
 	m->address = number ? HUGE_NUMBER : 0x7f0000001000;
 	m->lid = number ? 0xbfff : 0;
+	m->cm_port = number ? UINT16_MAX : 0;
 	TEXT(m->gid, number ? "::" : "::ffff:10.77.0.1");
 	return number < 2;
 }

@@ -139,7 +139,7 @@ static struct message_point point;
 static struct message_accept accepted = { .inline_size = 96, .stall_ns = (1ULL << 53) + 5 };
 static struct message_endpoints endpoints = {
 	.count = 3, .qpn = qpns, .psn = psns, .rkey = qpns, .address = 0xfedcba9876543210,
-	.lid = 0xbfff, .gid = "::ffff:10.77.0.1",
+	.lid = 0xbfff, .cm_port = 65535, .gid = "::ffff:10.77.0.1",
 };
 static struct message_beat beat = {
 	.phase = "OPEN", .posted = 1ULL << 53, .completed = (1ULL << 53) + 1,
@@ -468,7 +468,9 @@ static void out_of_range(void **state)
 		{ "ENDPOINTS", "qpn", "[1, 2, 3, 4]" },
 		{ "ENDPOINTS", "qpn", "[1, -2, 3]" },
 		{ "ENDPOINTS", "psn", "[1, 2, 4294967296]" },
+		{ "ENDPOINTS", "psn", "[1, 2, \"3\"]" },
 		{ "ENDPOINTS", "rkey", "[4294967296, 0, 1]" },
+		{ "ENDPOINTS", "cm_port", "65536" },
 		{ "BEAT", "posted", "-1" },
 		{ "BEAT", "phase", "null" },
 		{ "SENT", "totals", "3" },

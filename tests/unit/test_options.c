@@ -353,7 +353,7 @@ static void ranges(void **state)
 		{ "align", 1, 2097152 },	{ "offset", 0, 2097151 },
 		{ "ib-port", 1, 255 },		{ "gid-index", 0, 255 },
 		{ "port", 0, 65535 },		{ "duration", 0, 1000000000000000 },
-		{ "stall-timeout", 1000000, 86400000000000 },
+		{ "tos", 0, 255 },		{ "stall-timeout", 1000000, 86400000000000 },
 	};
 
 	(void)state;

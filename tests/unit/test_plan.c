@@ -176,6 +176,29 @@ static void ends_by_count(void **state)
 	assert_false(point_counts(&p));
 }
 
+static void ways_to_connect(void **state)
+{
+	static const struct {
+		const char *words;
+		uint64_t cm, tos;
+	} known[] = {
+		{ "", 0, 256 },
+		{ "-R", 1, 256 },
+		{ "--rdma_cm", 1, 256 },
+		{ "-R -T 0", 1, 0 },
+		{ "--tos 255 --rdma-cm", 1, 255 },
+		{ "--tos default", 0, 256 },
+	};
+	struct point p;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(known); i++) {
+		assert_int_equal(resolve(&p, known[i].words), 0);
+		assert_int_equal(p.rdma_cm.value, known[i].cm);
+		assert_int_equal(p.tos.value, known[i].tos);
+	}
+}
+
 /* A combination that cannot be is refused by the names of both, with their values. */
 static void refused_by_name(void **state)
 {
@@ -186,6 +209,8 @@ static void refused_by_name(void **state)
 		{ "-Q 100 -t 64", "--signal 100", "--tx-depth 64" },
 		{ "-t 99 -Q 100 -s 8", "--signal 100", "--tx-depth 99" },
 		{ "-s 8M -Q 3", "--signal 3", "--tx-depth 2" },
+		{ "-T 0", "--tos 0: ", "add --rdma-cm" },
+		{ "--tos 255", "--tos 255: ", "add --rdma-cm" },
 		{ "-t 64 -l 65", "--batch 65", "--tx-depth 64" },
 		{ "-s 1M -l 9", "--batch 9", "--tx-depth 8" },
 		{ "-n 10 -D 3", "--iters 10", "--duration 3" },
@@ -443,6 +468,7 @@ int main(void)
 		cmocka_unit_test(other_defaults),
 		cmocka_unit_test(reasons),
 		cmocka_unit_test(ends_by_count),
+		cmocka_unit_test(ways_to_connect),
 		cmocka_unit_test(refused_by_name),
 		cmocka_unit_test(accepted),
 		cmocka_unit_test(device_limits),
