@@ -243,12 +243,22 @@ def agree(run):
                     yield f'{name}: {table["samples"]:.0f} samples, bars {row.bars()}, not {n}'
 
 
+def connected(run):
+    """By rdma_cm every queue pair was, or none."""
+    by_cm = 'rdma-cm' in run.plan.args
+    for side, call in (('client', 'rdma_connect'), ('server', 'rdma_accept')):
+        made = sum(len(qps) for qps, _ in run.reports[side].rows)
+        if run.reports[side].calls.get(call, 0) != (made if by_cm else 0):
+            yield f'{side}: {run.reports[side].calls.get(call, 0)} times {call}, {made} queue pairs'
+
+
 def config(run):
+    yield from connected(run)
     if [(r.op, r.test) for r in run.rows] != run.plan.rows():
         yield f'rows {[(r.op, r.test) for r in run.rows]}, not {run.plan.rows()}'
     for row in run.rows:
         for name, value in run.plan.args.items():
-            value = 'on' if value is None else value
+            value = 'on' if value is None else value  # a flag
             said = row.settings.get(name, value)
             if name == 'slots' and 'verify' in run.plan.args:
                 said = min(said, value)  # more where more are in flight

@@ -6,7 +6,8 @@ import re
 TITLE = re.compile(r'^rdmeter \S+: (\S+) (bandwidth|latency), RC, ', re.M)
 SETTING = re.compile(r'(?:^|(?<= ))(iters|warmup|qp|tx-depth|rx-depth|batch|signal|outs|stamp|align'
                      r'|offset|size|sge|verify|inline|mtu|atomic-target|sl|tclass|flow-label|hop-limit|pkey-index'
-                     r'|qp-timeout|retry|rnr-retry|min-rnr|slots|memory|relaxed-ordering|mr) +(\S+)( KiB| MiB| B)?', re.M)
+                     r'|qp-timeout|retry|rnr-retry|min-rnr|slots|memory|relaxed-ordering|mr|rdma-cm|tos)'
+                     r' +(\S+)( KiB| MiB| B)?', re.M)
 COUNTS = re.compile(r'^(client|server): posted (\S+), completed (\S+), received (\S+); '
                     r'(\S+) before the window$', re.M)
 OWN = re.compile(r"^the (client|server)'s own window: (\d+) messages in (\S+) s, (\S+) MiB/s$", re.M)
@@ -71,6 +72,7 @@ class Report:
     def __init__(self, text):
         self.violations = re.findall(r'^violation (.*)', text, re.M)
         self.regions = [int(v) for v in re.findall(r'^mr .*relaxed=(\d)', text, re.M)]
+        self.calls = {name: int(n) for name, n in re.findall(r'^calls (\S+) (\d+)$', text, re.M)}
         self.rows = []
         after_cq = True
         for line in text.splitlines():

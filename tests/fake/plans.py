@@ -132,6 +132,10 @@ def draw_queues(r, plan):
         args['stamp'] = r.choice(('all', 'off', 1 << r.randint(0, 12)))
     if r.random() < 0.4:
         args['outs'] = uneven(r, 1, 32)
+    if r.random() < 0.3:
+        args['rdma-cm'] = None  # a flag
+        if r.random() < 0.5:
+            args['tos'] = uneven(r, 0, 255)
     if any(op in ATOMIC for op in plan.ops) and r.random() < 0.4:
         args['atomic-target'] = 'shared'
     return depth, args.get('rx-depth', min(2 * depth, 512))
@@ -253,6 +257,8 @@ REFUSALS = (
     (2, {'signal': 2}, {}, 'read', 'lat', '--signal 2'),
     (2, {'duration': 1}, {}, 'write', 'bw', '--duration 1'),
     (2, {'qp': 0}, {}, 'write', 'bw', '--qp'),
+    (2, {'tos': 4}, {}, 'write', 'bw', '--tos 4: '),
+    (2, {'rdma-cm': None, 'tos': 256}, {}, 'write', 'bw', '--tos'),
     (2, {'tx-depth': '8x'}, {}, 'write', 'bw', '--tx-depth'),
     (3, {'tx-depth': 65}, {'max_qp_wr': 64}, 'write', 'bw', '--tx-depth 65'),
     (3, {'rx-depth': 65, 'tx-depth': 4}, {'max_qp_wr': 64}, 'send', 'bw', '--rx-depth 65'),
@@ -279,6 +285,7 @@ REFUSALS = (
     (3, {'pkey-index': 1}, {}, 'write', 'bw', '--pkey-index 1'),
     (3, {'ib-port': 2}, {}, 'write', 'bw', 'port'),
     (3, {'gid-index': 9}, {}, 'write', 'bw', '--gid-index 9'),
+    (3, {'rdma-cm': None, 'qp': 2}, {'cm_device': 1, 'devices': 2}, 'write', 'bw', 'the path goes by fake1'),
     (3, {}, {'state=down': None}, 'write', 'bw', 'DOWN'),
 )
 

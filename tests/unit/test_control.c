@@ -17,10 +17,10 @@
 #include "control/fields.h"
 #include "control/frame.h"
 #include "control/messages.h"
-#include "plan/plan.h"
 
 #include <cmocka.h> /* late: it has a macro named fail */
 
+#include "point_sample.h"
 #include "wire.h"
 
 #define COUNT_OF(a) (sizeof(a) / sizeof((a)[0]))
@@ -230,27 +230,6 @@ static void fill_facts(void)
 	facts.asked_gid_index = -1;
 }
 
-/* A whole point, without the reasons: they stay with the client. */
-static void fill_point(void)
-{
-	char name[] = "rdmeter", host[] = "h", op[] = "--op=read", size[] = "-s1M", n[] = "-n7";
-	char qps[] = "-q5", outs[] = "-o255", target[] = "--atomic-target=shared", both[] = "-b";
-	char *argv[] = { name, host, op, size, n, qps, outs, target, both, NULL };
-	struct options opt;
-
-	assert_int_equal(options_parse(&opt, COUNT_OF(argv) - 1, argv), 0);
-	assert_int_equal(plan_resolve(&opt, &point.point), 0);
-	point.point.mtu.value = 1024;
-	point.plan_only = true;
-	point.takes = true;
-	for (size_t i = 0; i < option_row_count; i++) {
-		struct setting *s = point_setting(&point.point, &option_rows[i]);
-
-		if (s)
-			memset(s->why, 0, sizeof(s->why));
-	}
-}
-
 static int fill_all(void **state)
 {
 	(void)state;
@@ -263,7 +242,7 @@ static int fill_all(void **state)
 	TEXT(hello.version, "0.1.0");
 	TEXT(hello.auth, "none");
 	fill_facts();
-	fill_point();
+	point_sample(&point);
 	measure_sample(measured);
 	return 0;
 }
@@ -541,29 +520,6 @@ static void totals_by_queue_pair(void **state)
 	json_decref(json);
 }
 
-/* Each setting that came with several queue pairs and the other operations, as it travels. */
-static void point_on_the_wire(void **state)
-{
-	static const struct {
-		const char *key;
-		int value;
-	} known[] = {
-		{ "direction", 2 }, { "qp", 5 }, { "outs", 255 }, { "atomic-target", 1 },
-		{ "iters", 7 },	    { "signal", 1 }, { "tx-depth", 2 },
-	};
-	json_t *json = wire(encode_point(&point));
-
-	(void)state;
-	for (size_t i = 0; i < COUNT_OF(known); i++)
-		if (json_integer_value(json_object_get(json, known[i].key)) != known[i].value)
-			fail_msg("%s is not %d", known[i].key, known[i].value);
-	assert_string_equal(json_string_value(json_object_get(json, "op")), "read");
-	assert_true(json_is_true(json_object_get(json, "takes")));
-	assert_true(json_is_false(json_object_get(json, "sends")));
-	assert_null(json_object_get(json, "bidirectional")); /* it is the direction */
-	json_decref(json);
-}
-
 static void texts(void **state)
 {
 	struct message_greeting got = { 0 };
@@ -594,7 +550,6 @@ int main(void)
 		cmocka_unit_test(large_integers_are_strings),
 		cmocka_unit_test(out_of_range),
 		cmocka_unit_test(totals_by_queue_pair),
-		cmocka_unit_test(point_on_the_wire),
 		cmocka_unit_test(texts),
 	};
 
