@@ -160,6 +160,13 @@ json_t *message_point(const struct message_point *m)
 	return set_mark(json, "keep", m->keep);
 }
 
+/* 0, outside the row's range, stands for "by time" and "what both devices allow". */
+static bool may_be_none(const struct option_row *row, uint64_t value)
+{
+	return !value && (row->offset == offsetof(struct options, iters) ||
+			  row->offset == offsetof(struct options, outs));
+}
+
 static int get_setting(const json_t *json, const struct option_row *row, struct setting *s)
 {
 	const json_t *value = json_object_get(json, row->name);
@@ -175,32 +182,9 @@ static int get_setting(const json_t *json, const struct option_row *row, struct 
 		return -EBADMSG;
 	if (row->kind == OPTION_ENUM || row->kind == OPTION_ENUMS)
 		return option_word(row->words, s->value) ? 0 : -EBADMSG;
-	/* 0 stands for "by time", "by count" and others that no row's range has to contain. */
-	if (!s->value || option_word(row->words, s->value))
+	if (option_word(row->words, s->value) || may_be_none(row, s->value))
 		return 0;
 	return s->value < row->min || s->value > row->max ? -EBADMSG : 0;
-}
-
-/* These divide or size something on this side, so zero is refused here and now. */
-static int refuse_zeros(const struct point *p, const char **key)
-{
-	const struct {
-		const char *name;
-		const struct setting *setting;
-	} needed[] = {
-		{ "size", &p->size },	  { "tx-depth", &p->depth }, { "signal", &p->signal },
-		{ "batch", &p->batch },	  { "rx-depth", &p->rx_depth },
-		{ "align", &p->align },	  { "stall-timeout", &p->stall_timeout },
-		{ "qp", &p->qps },	  { "slots", &p->slots },
-		{ "sge", &p->sge },
-	};
-
-	for (size_t i = 0; i < COUNT(needed); i++) {
-		*key = needed[i].name;
-		if (!needed[i].setting->value)
-			return -EBADMSG;
-	}
-	return 0;
 }
 
 int message_get_point(const json_t *json, struct message_point *m, const char **key)
@@ -215,7 +199,7 @@ int message_get_point(const json_t *json, struct message_point *m, const char **
 			rc = get_setting(json, &option_rows[i], s);
 	}
 	m->keep = get_mark(json, "keep");
-	return rc ? rc : refuse_zeros(&m->point, key);
+	return rc;
 }
 
 json_t *message_ready(uint64_t clock_ns)

@@ -18,8 +18,11 @@
 #include "verbs/caps.h"
 #include "verbs/inventory.h"
 
-/* Another major cannot be talked to; a new minor only adds keys. */
-enum { PROTOCOL_MAJOR = 1, PROTOCOL_MINOR = 0 };
+/*
+ * Another major cannot be talked to; a new minor only adds keys.
+ * 1.1: settings of path, memory, content and rdma_cm; rkey by queue pair, cm_port.
+ */
+enum { PROTOCOL_MAJOR = 1, PROTOCOL_MINOR = 1 };
 
 /*
  * Times of a clock are below this, 73 years: the sums and differences that are made of some of

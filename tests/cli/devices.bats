@@ -23,7 +23,7 @@ has_device() {
 	[ -n "$(ls /sys/class/infiniband 2>/dev/null)" ]
 }
 
-greeting='{"type":"GREETING","major":1,"minor":0,"busy":false,"version":"0.1.0","auth":"none"}'
+greeting='{"type":"GREETING","major":1,"minor":1,"busy":false,"version":"0.1.0","auth":"none"}'
 hello=${greeting/GREETING/HELLO}
 gid='{"address":"::ffff:10.1.2.3","netdev":"eth9","index":3,"kind":3}'
 down='{"netdev":"","number":2,"state":1,"link_layer":1,"active_mtu":2048,"max_mtu":4096,'

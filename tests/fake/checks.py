@@ -277,8 +277,10 @@ PATH = {'sl': 'sl', 'tclass': 'tclass', 'flow-label': 'flow', 'hop-limit': 'hops
 def path(run):
     for rows, names, side, qp, _ in each_qp(run):
         for row, (name, key), q in itertools.product(rows, PATH.items(), qp):
-            if q[key] != row.settings[name]:
-                yield f'{names}, {side}: --{name} {row.settings[name]}, and {q}'
+            want = run.plan.args.get('tos', row.settings[name]) if name == 'tclass' else \
+                row.settings[name]
+            if q[key] != want:
+                yield f'{names}, {side}: --{name} {want}, and {q}'
 
 
 def regions(run):

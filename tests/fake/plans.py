@@ -167,7 +167,7 @@ def draw_path(r, plan):
     """How the ends are connected; the device tells what it was given."""
     draws = {'sl': 15, 'tclass': 255, 'flow-label': 0xfffff, 'pkey-index': 1}
     for name, most in draws.items():
-        if r.random() < 0.15:
+        if r.random() < 0.15 and not (name == 'tclass' and 'tos' in plan.args):
             plan.args[name] = uneven(r, 0, most)
     if r.random() < 0.15:
         plan.args['hop-limit'] = uneven(r, 1, 255)
@@ -258,6 +258,7 @@ REFUSALS = (
     (2, {'duration': 1}, {}, 'write', 'bw', '--duration 1'),
     (2, {'qp': 0}, {}, 'write', 'bw', '--qp'),
     (2, {'tos': 4}, {}, 'write', 'bw', '--tos 4: '),
+    (2, {'rdma-cm': None, 'tos': 4, 'tclass': 8}, {}, 'write', 'bw', '--tos 4 with --tclass 8: '),
     (2, {'rdma-cm': None, 'tos': 256}, {}, 'write', 'bw', '--tos'),
     (2, {'tx-depth': '8x'}, {}, 'write', 'bw', '--tx-depth'),
     (3, {'tx-depth': 65}, {'max_qp_wr': 64}, 'write', 'bw', '--tx-depth 65'),
