@@ -141,6 +141,11 @@ static bool tos_without_cm(const struct options *opt, const struct point *p)
 	return p->tos.value != TOS_DEFAULT && !p->rdma_cm.value;
 }
 
+static bool dlid_with_cm(const struct options *opt, const struct point *p)
+{
+	return opt && opt->dlid.given && p->rdma_cm.value;
+}
+
 static bool tos_with_tclass(const struct options *opt, const struct point *p)
 {
 	(void)opt;
@@ -258,6 +263,8 @@ static const struct rule rules[] = {
 	  "others; drop it or use --test bw" },
 	{ tos_without_cm, "tos", NULL, AT(tos), 0,
 	  "rdma_cm alone sets a type of service; add --rdma-cm" },
+	{ dlid_with_cm, "dlid", "rdma-cm", NO_VALUE, 0,
+	  "rdma_cm finds the path by itself; drop one of them" },
 	{ tos_with_tclass, "tos", "tclass", AT(tos), AT(tclass),
 	  "both are the same byte of a packet; drop one of them" },
 	{ inline_of_others, "inline", "op", AT(inline_size), 0,

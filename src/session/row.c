@@ -152,6 +152,7 @@ static void describe_queues(struct row *r, bool inline_exact)
 		.inline_size = (uint32_t)p->inline_size.value, .inline_exact = inline_exact,
 	};
 	r->path = connect_path_of(p);
+	r->path.dlid = (uint32_t)r->session->opt->dlid.num;
 	r->path.begins = plan_outstanding(p, ours, theirs);
 	r->path.accepts = plan_outstanding(p, theirs, ours);
 }

@@ -80,6 +80,9 @@ int connect_check(const struct device *d, const struct connect_path *path)
 		return fail(FAIL_SETUP, EINVAL, "--%s: port %u of %s is reached by LID, without a "
 			    "GRH; drop --%s or choose a GID with --gid-index and --peer-gid-index",
 			    needs_grh, d->facts.port, d->facts.name, needs_grh);
+	if (path->dlid && d->facts.link_layer != LINK_LAYER_INFINIBAND)
+		return fail(FAIL_SETUP, EINVAL, "--dlid %u: port %u of %s is Ethernet, which has "
+			    "no LIDs; drop --dlid", path->dlid, d->facts.port, d->facts.name);
 	return check_pkey(d, path->pkey_index);
 }
 

@@ -42,6 +42,7 @@ struct connect_path {
 	uint32_t retry;      /* 7 is for ever on rxe */
 	uint32_t rnr_retry;  /* 7 is for ever: the stall deadline bounds it */
 	uint32_t min_rnr;    /* a code: 12 is 0.64 ms, 0 is 655 ms */
+	uint32_t dlid;       /* 0: the one that the peer tells */
 	uint32_t tos;        /* type of service, or TOS_DEFAULT: rdma_cm's */
 };
 

@@ -7,7 +7,7 @@ static struct connect_peer peer_of(const struct connection *c, uint32_t i)
 	const struct device_facts *facts = &c->device->facts;
 	struct connect_peer peer = {
 		.av = {
-			.dlid = (uint16_t)c->theirs->lid,
+			.dlid = (uint16_t)(c->path.dlid ? c->path.dlid : c->theirs->lid),
 			.sl = (uint8_t)c->path.sl,
 			.port_num = (uint8_t)facts->port,
 			.is_global = facts->gid_kind != GID_NONE,

@@ -201,7 +201,8 @@ uint16_t device_lid(struct ibv_context *c)
 {
 	uint32_t index = (uint32_t)ibv_get_device_index(c->device);
 
-	return script.infiniband ? (uint16_t)(own->number * FAKE_DEVICES + index) : 0;
+	return script.infiniband ?
+		       (uint16_t)((own->number * FAKE_DEVICES + index) << script.lmc) : 0;
 }
 
 /* libibverbs lets programs of old headers pass a shorter structure; ours is the whole one. */
@@ -218,7 +219,7 @@ int ibv_query_port(struct ibv_context *context, uint8_t port,
 		.max_mtu = IBV_MTU_4096, .active_mtu = mtu_enum(script.mtu),
 		.gid_tbl_len = FAKE_GIDS, .max_msg_sz = (uint32_t)script.max_msg_sz,
 		.pkey_tbl_len = pkeys(), .active_width = 2, .active_speed = 32, .phys_state = 5,
-		.lid = device_lid(context),
+		.lid = device_lid(context), .lmc = (uint8_t)script.lmc,
 		.link_layer = script.infiniband ? IBV_LINK_LAYER_INFINIBAND :
 						  IBV_LINK_LAYER_ETHERNET,
 	};

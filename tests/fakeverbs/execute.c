@@ -81,7 +81,8 @@ static struct shared_qp *find_peer(const struct fake_qp *q, struct node **node)
 	peer = &(*node)->shared->qp[s->dest_qpn & FAKE_QPS];
 	state = atomic_load(&peer->state);
 	if (!peer->used || peer->qpn != s->dest_qpn || peer->dest_qpn != s->qpn ||
-	    !pkeys_match(peer->pkey, s->pkey) || peer->lid != s->dlid || peer->dlid != s->lid ||
+	    !pkeys_match(peer->pkey, s->pkey) || (peer->lid ^ s->dlid) >> script.lmc ||
+	    (peer->dlid ^ s->lid) >> script.lmc ||
 	    (state != IBV_QPS_RTR && state != IBV_QPS_RTS) || peer->rq_psn != s->sq_psn ||
 	    peer->path_mtu != s->path_mtu || memcmp(&peer->sgid, &s->dgid, sizeof(s->dgid)) ||
 	    memcmp(&peer->dgid, &s->sgid, sizeof(s->sgid)))

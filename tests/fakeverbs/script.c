@@ -46,7 +46,7 @@ static const struct setting {
 	{ "max_rd_atomic", NUMBER, AT(max_rd_atomic), 0 },
 	{ "max_dest_rd_atomic", NUMBER, AT(max_dest_rd_atomic), 0 },
 	{ "atomics", NUMBER, AT(atomics), 0 }, { "mtu", NUMBER, AT(mtu), 0 },
-	{ "drop", NUMBER, AT(drop), 0 }, { "seed", NUMBER, AT(seed), 0 },
+	{ "lmc", NUMBER, AT(lmc), 0 }, { "drop", NUMBER, AT(drop), 0 }, { "seed", NUMBER, AT(seed), 0 },
 	{ "status", PAIR, AT(status), AT(status_at) },
 	{ "recv_status", PAIR, AT(recv_status), AT(recv_status_at) },
 	{ "lose", NUMBER, AT(lose), 0 }, { "duplicate", NUMBER, AT(duplicate), 0 },
