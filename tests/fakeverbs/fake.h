@@ -49,7 +49,7 @@ struct fake_script {
 	uint64_t devices, max_qp, max_qp_wr, max_cqe, max_sge, max_inline, max_msg_sz, max_mr_size;
 	uint64_t max_rd_atomic, max_dest_rd_atomic, atomics, mtu, lmc, drop, seed;
 	uint64_t status, status_at, recv_status, recv_status_at, lose, duplicate;
-	uint64_t dmabuf, late, stall_at, stall, pace, wire, port_down, corrupt, refuse, overrun;
+	uint64_t dmabuf, late, stall_at, stall, pace, wire, tick, port_down, corrupt, refuse, overrun;
 	uint64_t cm_reject, cm_reject_at, cm_address, cm_address_at, cm_route, cm_route_at;
 	uint64_t cm_unreachable, cm_lose, cm_garble, cm_device, cm_gid, cm_disconnect;
 	bool down, infiniband, talk, virtual_clock, null, null_marker, null_ahead;

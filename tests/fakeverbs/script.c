@@ -52,6 +52,7 @@ static const struct setting {
 	{ "lose", NUMBER, AT(lose), 0 }, { "duplicate", NUMBER, AT(duplicate), 0 },
 	{ "late", NUMBER, AT(late), 0 }, { "stall", PAIR, AT(stall_at), AT(stall) },
 	{ "pace", NUMBER, AT(pace), 0 }, { "wire", NUMBER, AT(wire), 0 },
+	{ "tick", NUMBER, AT(tick), 0 },
 	{ "port_down", NUMBER, AT(port_down), 0 }, { "corrupt", NUMBER, AT(corrupt), 0 },
 	{ "dmabuf", NUMBER, AT(dmabuf), 0 },
 	{ "refuse", NUMBER, AT(refuse), 0 }, { "overrun", NUMBER, AT(overrun), 0 },

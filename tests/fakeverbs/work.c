@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define POLLS_A_YIELD 32
+#define TICKS_A_YIELD 1024 /* a poll that lets time pass is not quite in vain */
 #define STOPPED_NS 1500000000 /* who has not polled for so long has stopped to */
 
 static struct fake_qp *active;               /* with requests that are not retired */
@@ -401,9 +402,21 @@ static void polled(const struct shared_cqe *e, struct ibv_wc *wc)
 		wc->status = (enum ibv_wc_status)script.recv_status;
 }
 
+/* To what happens next, or to the end of a tick; whether something then happens. */
+static bool move_clock(uint64_t next)
+{
+	uint64_t now = atomic_load(&fabric->virtual_now);
+	bool sooner = script.tick && next > now + script.tick;
+
+	if (next <= now || (next == FAKE_NEVER && !script.tick))
+		return false;
+	atomic_store(&fabric->virtual_now, sooner ? now + script.tick : next);
+	return !sooner;
+}
+
 /*
- * Moves the virtual clock to the next thing that happens to anybody; false when somebody still has
- * something to do at this moment, or nothing is to come.
+ * Moves the virtual clock to the next thing that happens to anybody, or with tick= no further than
+ * one tick; false when somebody still has something to do at this moment, or nothing happens yet.
  */
 static bool pass_time(void)
 {
@@ -422,10 +435,7 @@ static bool pass_time(void)
 		at = atomic_load(&n->shared->next_event);
 		next = at < next ? at : next;
 	}
-	if (next == FAKE_NEVER || next <= atomic_load(&fabric->virtual_now))
-		return false;
-	atomic_store(&fabric->virtual_now, next);
-	return true;
+	return move_clock(next);
 }
 
 static int take_completions(struct shared_cq *cq, int n, struct ibv_wc *wc)
@@ -474,7 +484,7 @@ int work_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	if (error)
 		return -error;
 	found = work_take(cq, n, wc);
-	if (!found && ++in_vain % POLLS_A_YIELD == 0)
+	if (!found && ++in_vain % (script.tick ? TICKS_A_YIELD : POLLS_A_YIELD) == 0)
 		sched_yield();
 	return found;
 }

@@ -461,6 +461,25 @@ static void virtual_clock(void)
 	rig_close(&r);
 }
 
+/* A poll in vain takes a tick, or until the next thing that happens. */
+static void ticks(void)
+{
+	struct ibv_wc wc;
+	struct rig r;
+	uint64_t t0;
+
+	rig_open(&r);
+	pair_open(&r);
+	t0 = now_ns();
+	for (int i = 1; i <= 5; i++) {
+		CHECK(ibv_poll_cq(r.a.scq, 1, &wc), 0);
+		CHECK(now_ns(), t0 + (uint64_t)i * 1000);
+	}
+	CHECK(write_and_wait(&r, 1).status, IBV_WC_SUCCESS); /* 2,500 ns: two ticks and a half */
+	CHECK(now_ns(), t0 + 7500);
+	rig_close(&r);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct scene scenes[] = {
@@ -488,6 +507,7 @@ int main(int argc, char **argv)
 		{ "gids", "gids=10.1.2.3/v1,-,fd00::5 state=down", gids },
 		{ "talk", "talk", talk },
 		{ "virtual_clock", "clock=virtual", virtual_clock },
+		{ "ticks", "clock=virtual tick=1us late=2500", ticks },
 	};
 
 	return scenes_main(argc, argv, scenes, COUNT_OF(scenes));
