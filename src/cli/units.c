@@ -19,6 +19,27 @@ static const struct unit times[] = {
 	{ "us", 1000 },     { "ns", 1 },         { "min", 60000000000 },
 };
 
+static const struct unit rates[] = {
+	{ "", 1 },  { "k", 1000 },       { "K", 1000 },
+	{ "M", 1000000 }, { "G", 1000000000 }, { "T", 1000000000000 },
+};
+
+/* Of the sizes that only bytes a second have. */
+static const struct unit binary_rates[] = {
+	{ "Ki", UINT64_C(1) << 10 }, { "Mi", UINT64_C(1) << 20 },
+	{ "Gi", UINT64_C(1) << 30 }, { "Ti", UINT64_C(1) << 40 },
+};
+
+static const struct {
+	const char *name;
+	uint64_t factor; /* thousandths of what is kept */
+	bool bits, bytes;
+} rate_units[] = {
+	{ "", 1000, false, false },    { "msg/s", 1000, false, false },
+	{ "b/s", 1000, true, false },  { "bit/s", 1000, true, false },
+	{ "B/s", 8000, true, true },
+};
+
 /*
  * Read the digits at @s, at least one. Goes on after an overflow, for what follows decides which
  * error it is. Returns the first character after them, NULL when there is no digit.
@@ -115,25 +136,30 @@ static int fraction_of(const char *s, const char *end, uint64_t factor, uint64_t
 	return 0;
 }
 
+/* DIGITS[.DIGITS]: the whole part, the fraction's digits; what comes after it, NULL for none. */
+static const char *read_decimal(const char *s, uint64_t *whole, bool *overflow,
+				const char **fraction, const char **end)
+{
+	uint64_t ignored;
+	bool overflow_too;
+
+	s = read_digits(s, whole, overflow);
+	*fraction = *end = s;
+	if (!s || *s != '.')
+		return s;
+	*fraction = s + 1;
+	return *end = read_digits(*fraction, &ignored, &overflow_too);
+}
+
 int units_parse_time(const char *s, uint64_t *ns)
 {
 	const char *fraction, *end;
-	uint64_t whole, ignored, part;
-	bool overflow, overflow_too;
+	uint64_t whole, part;
+	bool overflow;
 	size_t i = 0;
 
-	s = read_digits(s, &whole, &overflow);
-	if (!s)
+	if (!read_decimal(s, &whole, &overflow, &fraction, &end))
 		return -EINVAL;
-
-	fraction = end = s;
-	if (*s == '.') {
-		fraction = s + 1;
-		end = read_digits(fraction, &ignored, &overflow_too);
-		if (!end)
-			return -EINVAL;
-	}
-
 	while (i < COUNT_OF(times) && strcmp(end, times[i].name))
 		i++;
 	if (i == COUNT_OF(times) || fraction_of(fraction, end, times[i].factor, &part))
@@ -146,6 +172,60 @@ int units_parse_time(const char *s, uint64_t *ns)
 
 	*ns = whole;
 	return 0;
+}
+
+/* What a rate's suffix multiplies by, and whether it then counts bits; -EINVAL when it is none. */
+static int rate_factor(const char *suffix, uint64_t *factor, bool *bits)
+{
+	for (size_t i = 0; i < COUNT_OF(rate_units); i++) {
+		size_t rest = strlen(suffix), length = strlen(rate_units[i].name);
+
+		if (rest < length || strcmp(suffix + rest - length, rate_units[i].name))
+			continue;
+		*bits = rate_units[i].bits;
+		for (size_t k = 0; k < COUNT_OF(rates) + COUNT_OF(binary_rates); k++) {
+			const struct unit *u = k < COUNT_OF(rates) ? &rates[k] :
+						&binary_rates[k - COUNT_OF(rates)];
+
+			if ((k >= COUNT_OF(rates) && !rate_units[i].bytes) ||
+			    strlen(u->name) != rest - length ||
+			    strncmp(suffix, u->name, rest - length))
+				continue;
+			*factor = u->factor * rate_units[i].factor;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+int units_parse_rate(const char *s, uint64_t *rate)
+{
+	const char *fraction, *end;
+	uint64_t whole, part, factor;
+	bool overflow, bits;
+
+	if (!read_decimal(s, &whole, &overflow, &fraction, &end) ||
+	    rate_factor(end, &factor, &bits) || fraction_of(fraction, end, factor, &part))
+		return -EINVAL;
+	overflow |= __builtin_mul_overflow(whole, factor, &whole);
+	overflow |= __builtin_add_overflow(whole, part, &whole);
+	if (overflow || whole >= UNITS_RATE_BITS)
+		return -ERANGE;
+
+	*rate = whole | (bits ? UNITS_RATE_BITS : 0);
+	return 0;
+}
+
+const char *units_rate(char *buf, size_t n, uint64_t rate)
+{
+	char digits[16];
+	int last = 9;
+
+	snprintf(digits, sizeof(digits), "%09" PRIu64, rate % 1000000000);
+	while (last && digits[last - 1] == '0')
+		last--;
+	snprintf(buf, n, "%" PRIu64 "%s%.*s/s", rate / 1000000000, last ? "." : "", last, digits);
+	return buf;
 }
 
 const char *units_size(char *buf, size_t n, uint64_t v)

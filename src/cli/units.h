@@ -31,6 +31,15 @@ int units_parse_size(const char *s, uint64_t *v);
  */
 int units_parse_time(const char *s, uint64_t *ns);
 
+/*
+ * A rate: DIGITS[.DIGITS], then nothing or one of k M G T (10^3, 10^6, 10^9, 10^12; K too), then
+ * nothing or msg/s (messages), b/s or bit/s (bits), or B/s (bytes, which may also have Ki Mi Gi
+ * Ti). In thousandths of a message, or of a bit with UNITS_RATE_BITS set. What is not a whole
+ * number of them, or has more than 11 digits after the point, is -EINVAL.
+ */
+#define UNITS_RATE_BITS (UINT64_C(1) << 63)
+int units_parse_rate(const char *s, uint64_t *rate);
+
 /* Room for anything that the functions below write, with its terminating NUL. */
 #define UNITS_TEXT_SIZE 32
 
@@ -47,6 +56,9 @@ const char *units_size(char *buf, size_t n, uint64_t v);
 
 /* Nanoseconds, rounded to three significant digits below 1,000 s: "1.25 us", "500 ms", "2 s". */
 const char *units_time(char *buf, size_t n, uint64_t ns);
+
+/* Messages in 10^9 s as a rate: "1000/s", "0.5/s", "19073.486328125/s". */
+const char *units_rate(char *buf, size_t n, uint64_t rate);
 
 /* A count with thousands separators: "1,234,567". */
 const char *units_count(char *buf, size_t n, uint64_t v);

@@ -278,6 +278,74 @@ static void print_count(void **state)
 	check_text(units_count, known, COUNT_OF(known));
 }
 
+/* Thousandths of messages, or of bits with the mark. */
+#define BITS(n) (UNITS_RATE_BITS | UINT64_C(n))
+
+static void parse_rate(void **state)
+{
+	static const struct known known[] = {
+		{ "1", 0, 1000 },
+		{ "0", 0, 0 },
+		{ "0.5", 0, 500 },
+		{ "0.001", 0, 1 },
+		{ "0.0005", -EINVAL, 0 }, /* half a thousandth */
+		{ "0.0005k", 0, 500 },
+		{ "999", 0, 999000 },
+		{ "20k", 0, 20000000 },
+		{ "20K", 0, 20000000 },
+		{ "1.25M", 0, 1250000000 },
+		{ "2G", 0, 2000000000000 },
+		{ "20kmsg/s", 0, 20000000 },
+		{ "3msg/s", 0, 3000 },
+		{ "10Gb/s", 0, BITS(10000000000000) },
+		{ "10Gbit/s", 0, BITS(10000000000000) },
+		{ "1b/s", 0, BITS(1000) },
+		{ "0.1b/s", 0, BITS(100) },
+		{ "1MB/s", 0, BITS(8000000000) },
+		{ "1.5MB/s", 0, BITS(12000000000) },
+		{ "1MiB/s", 0, BITS(8388608000) },
+		{ "1TB/s", 0, BITS(8000000000000000) },
+		{ "9000000T", -ERANGE, 0 },
+		{ "9223372036854775", 0, 9223372036854775000 },
+		{ "9223372036854776", -ERANGE, 0 },
+		{ "99999999999999999999", -ERANGE, 0 },
+		{ "0.123456789012", -EINVAL, 0 },
+		{ "", -EINVAL, 0 },
+		{ "k", -EINVAL, 0 },
+		{ "1.", -EINVAL, 0 },
+		{ ".5", -EINVAL, 0 },
+		{ "-1", -EINVAL, 0 },
+		{ "1m", -EINVAL, 0 },
+		{ "1g", -EINVAL, 0 },
+		{ "1Mi", -EINVAL, 0 },
+		{ "1Mib/s", -EINVAL, 0 },
+		{ "1Gb", -EINVAL, 0 },
+		{ "1 Gb/s", -EINVAL, 0 },
+		{ "1Gb/sx", -EINVAL, 0 },
+		{ "1kk", -EINVAL, 0 },
+		{ "1e3", -EINVAL, 0 },
+		{ "/s", -EINVAL, 0 },
+	};
+
+	(void)state;
+	check(units_parse_rate, known, COUNT_OF(known));
+}
+
+static void print_rate(void **state)
+{
+	static const struct shown known[] = {
+		{ 1000000000, "1/s" },
+		{ 500000000, "0.5/s" },
+		{ 1, "0.000000001/s" },
+		{ 1000000000000000000, "1000000000/s" },
+		{ 19073486328125, "19073.486328125/s" },
+		{ UINT64_MAX, "18446744073.709551615/s" },
+	};
+
+	(void)state;
+	check_text(units_rate, known, COUNT_OF(known));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -288,6 +356,8 @@ int main(void)
 		cmocka_unit_test(print_size),
 		cmocka_unit_test(print_time),
 		cmocka_unit_test(print_count),
+		cmocka_unit_test(parse_rate),
+		cmocka_unit_test(print_rate),
 	};
 
 	return cmocka_run_group_tests_name("units", tests, NULL, NULL);
