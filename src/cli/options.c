@@ -48,6 +48,10 @@ static const struct option_word words_mr[] = {
 	{ "one", MR_ONE }, { "qp", MR_QP }, { NULL, 0 },
 };
 
+static const struct option_word words_arrival[] = {
+	{ "fixed", ARRIVAL_FIXED }, { "poisson", ARRIVAL_POISSON }, { NULL, 0 },
+};
+
 static const struct option_word words_stamp[] = {
 	{ "all", 1 }, { "off", 0 }, { NULL, 0 },
 };
@@ -207,6 +211,8 @@ static void print_quantity(const struct option_row *row, uint64_t num, char *out
 		units_size(out, size, num);
 	else if (row->kind == OPTION_TIME)
 		units_time(out, size, num);
+	else if (row->kind == OPTION_RATE)
+		units_rate_asked(out, size, num);
 	else
 		snprintf(out, size, "%" PRIu64, num);
 }
@@ -218,6 +224,8 @@ static int parse_number(const struct option_row *row, const char *text, uint64_t
 		return units_parse_size(text, num);
 	case OPTION_TIME:
 		return units_parse_time(text, num);
+	case OPTION_RATE:
+		return units_parse_rate(text, num);
 	case OPTION_COUNT:
 		return units_parse_count(text, num);
 	default:
@@ -236,6 +244,7 @@ static int told_bad(const struct option_row *row, const char *text)
 		[OPTION_COUNT] = "a whole number",
 		[OPTION_SIZE] = "a size such as 64, 4K or 1M",
 		[OPTION_TIME] = "a time such as 2, 0.5 or 10ms",
+		[OPTION_RATE] = "a rate such as 1000, 0.5, 20k, 10Gb/s or 1MB/s",
 		[OPTION_ENUM] = "one of",
 		[OPTION_ENUMS] = "one of",
 	};

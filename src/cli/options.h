@@ -15,6 +15,7 @@ enum option_kind {
 	OPTION_COUNT,
 	OPTION_SIZE,
 	OPTION_TIME,
+	OPTION_RATE, /* num as units_parse_rate() has it; in a point messages in 10^9 s */
 	OPTION_ENUM,
 	OPTION_ENUMS, /* one word or several with commas; num is the first's value */
 	OPTION_TEXT,
@@ -48,6 +49,7 @@ enum { ATOMIC_QP, ATOMIC_SHARED };
 enum { MR_ONE, MR_QP };
 enum { RELAXED_OFF, RELAXED_ON, RELAXED_AUTO };
 enum { TOS_DEFAULT = 256 }; /* what the host sets */
+enum { ARRIVAL_FIXED, ARRIVAL_POISSON };
 
 /* Where buffers lie: rows of verbs/memory.c. */
 enum { MEMORY_MALLOC, MEMORY_HUGE2M, MEMORY_HUGE1G, MEMORY_FILE, MEMORY_SHM, MEMORY_UDMABUF };

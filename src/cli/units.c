@@ -20,7 +20,7 @@ static const struct unit times[] = {
 };
 
 static const struct unit rates[] = {
-	{ "", 1 },  { "k", 1000 },       { "K", 1000 },
+	{ "", 1 },        { "K", 1000 },       { "k", 1000 },
 	{ "M", 1000000 }, { "G", 1000000000 }, { "T", 1000000000000 },
 };
 
@@ -216,15 +216,48 @@ int units_parse_rate(const char *s, uint64_t *rate)
 	return 0;
 }
 
+/* v / 10^digits, without zeros at its end. */
+static void print_decimal(char *buf, size_t n, uint64_t v, int digits, const char *unit)
+{
+	uint64_t power = 1;
+	char part[24];
+	int last = digits;
+
+	for (int i = 0; i < digits; i++)
+		power *= 10;
+	snprintf(part, sizeof(part), "%0*" PRIu64, digits, v % power);
+	while (last && part[last - 1] == '0')
+		last--;
+	snprintf(buf, n, "%" PRIu64 "%s%.*s%s", v / power, last ? "." : "", last, part, unit);
+}
+
+const char *units_rate_asked(char *buf, size_t n, uint64_t rate)
+{
+	const char *unit = rate & UNITS_RATE_BITS ? "b/s" : "";
+	uint64_t v = rate & ~UNITS_RATE_BITS;
+
+	for (size_t i = COUNT_OF(rates); v && i-- > 1;)
+		if (v % (1000 * rates[i].factor) == 0) {
+			snprintf(buf, n, "%" PRIu64 "%s%s", v / 1000 / rates[i].factor,
+				 rates[i].name, unit);
+			return buf;
+		}
+	print_decimal(buf, n, v, 3, unit);
+	return buf;
+}
+
+uint64_t units_rate_round(unsigned __int128 rate)
+{
+	unsigned __int128 unit = 1;
+
+	while (rate / unit >= 1000000000000000)
+		unit *= 10;
+	return (uint64_t)((rate + unit / 2) / unit * unit);
+}
+
 const char *units_rate(char *buf, size_t n, uint64_t rate)
 {
-	char digits[16];
-	int last = 9;
-
-	snprintf(digits, sizeof(digits), "%09" PRIu64, rate % 1000000000);
-	while (last && digits[last - 1] == '0')
-		last--;
-	snprintf(buf, n, "%" PRIu64 "%s%.*s/s", rate / 1000000000, last ? "." : "", last, digits);
+	print_decimal(buf, n, rate, 9, "/s");
 	return buf;
 }
 

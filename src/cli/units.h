@@ -57,6 +57,15 @@ const char *units_size(char *buf, size_t n, uint64_t v);
 /* Nanoseconds, rounded to three significant digits below 1,000 s: "1.25 us", "500 ms", "2 s". */
 const char *units_time(char *buf, size_t n, uint64_t ns);
 
+/* What units_parse_rate() gives, as it would be given: "1k", "0.5", "10Gb/s". */
+const char *units_rate_asked(char *buf, size_t n, uint64_t rate);
+
+/*
+ * Messages in 10^9 s, rounded to 15 significant digits: as many survive in the floating-point
+ * numbers of JSON, so that a rate that is read again is the one that was measured.
+ */
+uint64_t units_rate_round(unsigned __int128 rate);
+
 /* Messages in 10^9 s as a rate: "1000/s", "0.5/s", "19073.486328125/s". */
 const char *units_rate(char *buf, size_t n, uint64_t rate);
 

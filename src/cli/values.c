@@ -16,6 +16,7 @@
 struct range {
 	uint64_t from, to, step;
 	bool times; /* xN, else +N */
+	uint64_t unit; /* what its numbers have beside the quantity: a rate that of data */
 };
 
 static int append(struct values *v, const struct option_row *row, const char *item, uint64_t num)
@@ -52,6 +53,28 @@ static int parse_bound(const struct option_row *row, const char *item, const cha
 	return option_parse_value(row, text, num);
 }
 
+/* Rates of data go with data and those of messages with messages: from here on as quantities. */
+static int parse_rate_bounds(const struct option_row *row, const char *item, struct range *r)
+{
+	r->unit = r->from & UNITS_RATE_BITS;
+	if ((r->to & UNITS_RATE_BITS) != r->unit)
+		return told_range(row, item, "one end is a rate of messages, the other one of "
+				  "data; give both the same unit");
+	r->from &= ~UNITS_RATE_BITS;
+	r->to &= ~UNITS_RATE_BITS;
+	return 0;
+}
+
+static int parse_rate_step(const struct option_row *row, const char *item, const char *text,
+			   struct range *r)
+{
+	if (units_parse_rate(text, &r->step) || (r->step & UNITS_RATE_BITS) != r->unit)
+		return told_range(row, item, "its step is not a rate of the same unit");
+	r->step &= ~UNITS_RATE_BITS;
+	return r->step ? 0 : told_range(row, item, "the range does not end: each step has to be "
+					"larger; use x2 or more, or a rate above 0");
+}
+
 static int parse_step(const struct option_row *row, const char *item, const char *text,
 		      struct range *r)
 {
@@ -63,6 +86,8 @@ static int parse_step(const struct option_row *row, const char *item, const char
 				  "FROM:TO:+N, as in 2:64:x2 or 1:16:+3");
 	if (!r->times && row->kind == OPTION_SIZE)
 		rc = units_parse_size(text + 1, &r->step);
+	else if (!r->times && row->kind == OPTION_RATE)
+		return parse_rate_step(row, item, text + 1, r);
 	else
 		rc = units_parse_count(text + 1, &r->step);
 	if (rc)
@@ -89,6 +114,8 @@ static int parse_range(const struct option_row *row, const char *item, struct ra
 	rc = parse_bound(row, item, text, &r->from);
 	if (!rc)
 		rc = parse_bound(row, item, to, &r->to);
+	if (!rc && row->kind == OPTION_RATE)
+		rc = parse_rate_bounds(row, item, r);
 	if (!rc)
 		rc = parse_step(row, item, step, r);
 	if (!rc && r->from > r->to)
@@ -98,7 +125,7 @@ static int parse_range(const struct option_row *row, const char *item, struct ra
 
 static int append_range(struct values *v, const struct option_row *row, const char *item)
 {
-	struct range r;
+	struct range r = { 0 };
 	int rc = parse_range(row, item, &r);
 	uint64_t num;
 
@@ -106,7 +133,7 @@ static int append_range(struct values *v, const struct option_row *row, const ch
 		return rc;
 	num = r.from;
 	for (;;) {
-		rc = append(v, row, item, num);
+		rc = append(v, row, item, num | r.unit);
 		if (rc || (r.times ? __builtin_mul_overflow(num, r.step, &num) :
 				     __builtin_add_overflow(num, r.step, &num)) || num > r.to ||
 		    num == r.from)

@@ -114,6 +114,64 @@ int distribution_decode(const json_t *json, struct histogram *h, const char **ke
 	return rc ? rc : check_moments(h, key);
 }
 
+static const struct field pace_fields[] = {
+	FIELD_AS(struct pace_measure, backlog, U64, "backlog_messages"),
+	FIELD(struct pace_measure, kept, DOUBLE),
+};
+
+static json_t *encode_some(const struct histogram *h)
+{
+	return h->m.n ? distribution_encode(h, 1) : json_null();
+}
+
+json_t *pace_encode(const struct pace_measure *p)
+{
+	json_t *json;
+
+	if (!p->active)
+		return json_null();
+	json = fields_encode(pace_fields, COUNT(pace_fields), p);
+	json_object_set_new(json, "response_ns", encode_some(&p->response));
+	json_object_set_new(json, "lateness_ns", encode_some(&p->lateness));
+	return json;
+}
+
+/* Buckets of another width cannot be read into these. */
+static int decode_some(const json_t *object, const char *name, struct histogram *h,
+		       const char **key)
+{
+	const json_t *json = json_object_get(object, name);
+
+	histogram_reset(h);
+	if (json_is_null(json))
+		return 0;
+	*key = name;
+	if (!json_is_object(json))
+		return -EBADMSG;
+	*key = "sub_bucket_bits";
+	if (json_integer_value(json_object_get(json, *key)) != HISTOGRAM_SUB_BITS)
+		return -EBADMSG;
+	return distribution_decode(json, h, key);
+}
+
+int pace_decode(const json_t *json, struct pace_measure *p, const char **key)
+{
+	int rc;
+
+	p->active = json && !json_is_null(json);
+	if (!p->active)
+		return 0;
+	*key = "pace";
+	if (!json_is_object(json))
+		return -EBADMSG;
+	rc = fields_decode(pace_fields, COUNT(pace_fields), json, p, key);
+	if (!rc)
+		rc = decode_some(json, "response_ns", &p->response, key);
+	if (!rc)
+		rc = decode_some(json, "lateness_ns", &p->lateness, key);
+	return rc;
+}
+
 json_t *series_encode(const struct series *s)
 {
 	json_t *t = json_array(), *count = json_array();

@@ -18,6 +18,13 @@ json_t *distribution_encode(const struct histogram *h, unsigned int divisor);
 /* 0, or -EBADMSG with *key what is missing or wrong. */
 int distribution_decode(const json_t *json, struct histogram *h, const char **key);
 
+/*
+ * How a schedule was kept; null without one, and an older version has no such key. A histogram that
+ * holds nothing is null too.
+ */
+json_t *pace_encode(const struct pace_measure *p);
+int pace_decode(const json_t *json, struct pace_measure *p, const char **key);
+
 json_t *series_encode(const struct series *s);
 
 /* 0, or -EBADMSG; times and counts that go back are that too. */

@@ -51,6 +51,8 @@ json_t *message_result(const struct measure *m)
 	json_object_set_new(json, "cpu", fields_encode(cpu_fields, COUNT(cpu_fields), &m->cpu));
 	json_object_set_new(json, "counters", counters_encode(&m->counters));
 	json_object_set_new(json, "latency", distribution_encode(&m->latency, m->divisor));
+	if (m->pace.active)
+		json_object_set_new(json, "pace", pace_encode(&m->pace));
 	json_object_set_new(json, "series", series_encode(&m->series));
 	return json;
 }
@@ -70,6 +72,8 @@ int message_get_result(const json_t *json, struct measure *m, const char **key)
 		rc = counters_decode(json, &m->counters, key);
 	if (!rc)
 		rc = distribution_decode(json_object_get(json, "latency"), &m->latency, key);
+	if (!rc)
+		rc = pace_decode(json_object_get(json, "pace"), &m->pace, key);
 	if (rc)
 		return rc;
 	*key = "series";

@@ -7,17 +7,22 @@
 
 lane_loop lane_choose(const struct lane *l, const struct op *op, enum lane_role role)
 {
+	bool paced = l->pace.active || l->pace.gap;
+
 	switch (role) {
 	case LANE_SENDER:
-		return stream_sender(l);
+		return l->pace.active ? stream_paced : stream_sender(l);
 	case LANE_RECEIVER:
 		return op->receives ? stream_receive : NULL;
 	case LANE_DUPLEX:
+		if (l->pace.active)
+			return stream_paced;
 		return op->receives ? stream_duplex : stream_sender(l);
 	case LANE_INITIATOR:
 		if (op->reply == COMPLETION)
-			return l->samples ? roundtrip_sampled : roundtrip;
-		return pingpong_initiator(op->reply, l->samples != NULL);
+			return paced ? roundtrip_paced :
+			       l->samples ? roundtrip_sampled : roundtrip;
+		return pingpong_initiator(op->reply, paced, l->samples != NULL);
 	case LANE_RESPONDER:
 		return op->reply == COMPLETION ? NULL : pingpong_responder(op->reply);
 	}

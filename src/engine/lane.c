@@ -127,6 +127,7 @@ static void open_window(struct lane *l, uint64_t now)
 	for (uint32_t i = 0; i < l->qps; i++)
 		l->qp[i].at_open = messages_of(l, &l->qp[i]);
 	series_start(&m->series, m->window.t0, l->count);
+	pace_open(&l->pace, &m->pace, now);
 	next_interval(l, now);
 	mark(l, now, l->count);
 }
@@ -144,6 +145,7 @@ static void close_window(struct lane *l, uint64_t now, uint64_t count)
 	m->window.count = count - m->warmup;
 	compare_qps(l, m);
 	series_close(&m->series, m->window.t1, count);
+	pace_close(&l->pace, &m->pace, now, l->spare);
 	mark(l, now, count);
 	reach(l, LANE_CLOSED);
 }
@@ -234,6 +236,7 @@ void lane_begin(struct lane *l)
 	l->started = clock_start(&l->clock);
 	l->clock_at = l->started;
 	l->measure->started_ns = clock_raw_ns();
+	pace_begin(&l->pace, l->started, l->counts ? l->limit * l->qps : UINT64_MAX, l->spare);
 	l->next_edge = l->counts ? l->started + l->interval : l->started;
 	l->next_count = l->counts ? (l->warmup ? l->warmup : 1) : UINT64_MAX;
 	/* Counted from the first message on, a window that has a sender's clock begins here. */

@@ -14,6 +14,7 @@
 
 #include "engine/clock.h"
 #include "engine/ops.h"
+#include "engine/pace.h"
 #include "stats/measure.h"
 #include "stats/samples.h"
 
@@ -106,6 +107,7 @@ struct lane_qp {
 	struct ibv_recv_wr *recv; /* ring of recv_count */
 	uint32_t recv_at, results_at;
 	volatile uint64_t *results; /* atomics: the old values, one for each request of the ring */
+	uint64_t *intended; /* with a schedule: when a stamped message was to leave; as stamps */
 	uint64_t at_open;           /* of `completed` or `received`, when the window opened */
 };
 
@@ -177,6 +179,8 @@ struct lane {
 	struct samples *samples; /* NULL: none are kept. Only the sampled instances look */
 	struct lane_report *report;
 	struct lane_error error;
+
+	struct pace pace; /* only instances for it look */
 };
 
 /* How a side takes part in a row. */
@@ -256,6 +260,15 @@ void lane_inspect(struct lane *l, const struct lane_qp *q, uint64_t n)
 /* With content: the same for the next `done` reads of q. */
 void lane_inspect_reads(struct lane *l, const struct lane_qp *q, uint64_t done)
 	__attribute__((noinline));
+
+/*
+ * One operation in flight, by schedule or with gaps. Waits until the next one is to begin, reaping
+ * meanwhile; -1: leave.
+ */
+int lane_wait(struct lane *l);
+
+/* ...and it has been answered: begin is just before its post. */
+void lane_answered(struct lane *l, uint64_t begin, uint64_t end);
 
 /* Takes completions of sends outside of the load. */
 void lane_reap(struct lane *l, struct lane_group *g);

@@ -124,7 +124,9 @@ always_inline int tidy(struct lane *l, struct lane_qp *q, const bool memory)
 	return 0;
 }
 
-always_inline void initiator_body(struct lane *l, const bool memory, const bool sampled)
+/* An instance by schedule waits for the clock in any case: there samples are looked up. */
+always_inline void initiator_body(struct lane *l, const bool memory, const bool paced,
+				  const bool sampled)
 {
 	struct lane_qp *q = l->qp;
 
@@ -133,14 +135,18 @@ always_inline void initiator_body(struct lane *l, const bool memory, const bool 
 
 		if (l->content)
 			lane_make(l, q, q->posted);
+		if (paced && lane_wait(l))
+			break;
 		begin = clock_start(&l->clock);
 		if (post_one(l, q, memory) || wait_one(l, q, memory, false))
 			break;
 		end = clock_stop(&l->clock);
 		ns = clock_ns(&l->clock, end - begin);
 		histogram_record(l->histogram, ns);
-		if (sampled)
+		if (sampled || (paced && l->samples))
 			lane_keep(l, end, ns);
+		if (paced)
+			lane_answered(l, begin, end);
 		l->count++;
 		if (l->content)
 			lane_inspect(l, q, l->received - 1);
@@ -175,21 +181,26 @@ always_inline void responder_body(struct lane *l, const bool memory)
 	lane_end(l);
 }
 
-static void initiator_recv(struct lane *l) { initiator_body(l, false, false); }
-static void initiator_recv_sampled(struct lane *l) { initiator_body(l, false, true); }
-static void initiator_memory(struct lane *l) { initiator_body(l, true, false); }
-static void initiator_memory_sampled(struct lane *l) { initiator_body(l, true, true); }
+static void initiator_recv(struct lane *l) { initiator_body(l, false, false, false); }
+static void initiator_recv_sampled(struct lane *l) { initiator_body(l, false, false, true); }
+static void initiator_recv_paced(struct lane *l) { initiator_body(l, false, true, false); }
+static void initiator_memory(struct lane *l) { initiator_body(l, true, false, false); }
+static void initiator_memory_sampled(struct lane *l) { initiator_body(l, true, false, true); }
+static void initiator_memory_paced(struct lane *l) { initiator_body(l, true, true, false); }
 static void responder_recv(struct lane *l) { responder_body(l, false); }
 static void responder_memory(struct lane *l) { responder_body(l, true); }
 
-lane_loop pingpong_initiator(enum op_reply reply, bool sampled)
+lane_loop pingpong_initiator(enum op_reply reply, bool paced, bool sampled)
 {
 	static const lane_loop instances[][2] = { /* [reply][sampled] */
 		[ECHO_RECV] = { initiator_recv, initiator_recv_sampled },
 		[ECHO_MEMORY] = { initiator_memory, initiator_memory_sampled },
 	};
+	static const lane_loop by_schedule[] = {
+		[ECHO_RECV] = initiator_recv_paced, [ECHO_MEMORY] = initiator_memory_paced,
+	};
 
-	return instances[reply][sampled];
+	return paced ? by_schedule[reply] : instances[reply][sampled];
 }
 
 lane_loop pingpong_responder(enum op_reply reply)

@@ -5,7 +5,7 @@
 
 #include "engine/lane.h"
 
-lane_loop pingpong_initiator(enum op_reply reply, bool sampled);
+lane_loop pingpong_initiator(enum op_reply reply, bool paced, bool sampled);
 lane_loop pingpong_responder(enum op_reply reply);
 
 #endif

@@ -5,7 +5,9 @@
  */
 #include "engine/roundtrip.h"
 
-static int post_one(struct lane *l, struct lane_qp *q)
+#define always_inline static inline __attribute__((always_inline))
+
+always_inline int post_one(struct lane *l, struct lane_qp *q)
 {
 	struct ibv_send_wr *wr = &q->wr[q->at], *bad;
 	int rc;
@@ -25,7 +27,7 @@ static int post_one(struct lane *l, struct lane_qp *q)
 }
 
 /* Until the one operation has completed; -1: leave. */
-static int wait_one(struct lane *l, struct lane_qp *q)
+always_inline int wait_one(struct lane *l, struct lane_qp *q)
 {
 	uint32_t spins = 0;
 	struct ibv_wc wc;
@@ -49,20 +51,26 @@ static int wait_one(struct lane *l, struct lane_qp *q)
 	return lane_done(l, q, wc.wr_id) ? 0 : -1;
 }
 
-static inline __attribute__((always_inline)) void body(struct lane *l, const bool sampled)
+/* An instance by schedule waits for the clock in any case: there samples are looked up. */
+always_inline void body(struct lane *l, const bool paced, const bool sampled)
 {
 	struct lane_qp *q = l->qp;
 
 	while (__builtin_expect(lane_stop(l) == LANE_RUN, 1) && q->posted < l->limit) {
-		uint64_t begin = clock_start(&l->clock), end, ns;
+		uint64_t begin, end, ns;
 
+		if (paced && lane_wait(l))
+			break;
+		begin = clock_start(&l->clock);
 		if (post_one(l, q) || wait_one(l, q))
 			break;
 		end = clock_stop(&l->clock);
 		ns = clock_ns(&l->clock, end - begin);
 		histogram_record(l->histogram, ns);
-		if (sampled)
+		if (sampled || (paced && l->samples))
 			lane_keep(l, end, ns);
+		if (paced)
+			lane_answered(l, begin, end);
 		if (l->predicts)
 			lane_check_results(l, q, 1);
 		if (l->content && l->content->reads)
@@ -80,10 +88,15 @@ static inline __attribute__((always_inline)) void body(struct lane *l, const boo
 
 void roundtrip(struct lane *l)
 {
-	body(l, false);
+	body(l, false, false);
 }
 
 void roundtrip_sampled(struct lane *l)
 {
-	body(l, true);
+	body(l, false, true);
+}
+
+void roundtrip_paced(struct lane *l)
+{
+	body(l, true, false);
 }

@@ -7,5 +7,6 @@
 
 void roundtrip(struct lane *l);
 void roundtrip_sampled(struct lane *l); /* keeps its samples */
+void roundtrip_paced(struct lane *l); /* by schedule, or with gaps */
 
 #endif

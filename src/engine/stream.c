@@ -14,6 +14,7 @@ struct traits {
 	bool stamped; /* completion latencies are taken */
 	bool lists;   /* more than one request a post */
 	bool sampled; /* and kept one by one */
+	bool paced;   /* messages leave by schedule */
 	bool touched; /* messages differ: immediate data, comparisons, content */
 };
 
@@ -39,7 +40,9 @@ always_inline void ask(const struct lane *l, struct lane_qp *q, struct ibv_send_
 	wr->wr_id = id;
 	if (t.stamped && (q->signalled++ & l->stamp_mask) == 0) {
 		wr->wr_id = id | WRID_STAMPED;
-		q->stamps[id & l->stamp_ring] = clock_start(&l->clock);
+		q->stamps[id & l->stamp_ring] = t.paced ? l->pace.now : clock_start(&l->clock);
+		if (t.paced)
+			q->intended[id & l->stamp_ring] = l->pace.due;
 	}
 }
 
@@ -186,7 +189,38 @@ always_inline uint64_t take_stamp(struct lane *l, const struct lane_qp *q, uint6
 	histogram_record(l->histogram, ns);
 	if (t.sampled)
 		lane_keep(l, now, ns);
+	if (t.paced)
+		histogram_record(l->pace.response,
+				 clock_ns(&l->clock, now - q->intended[id & l->stamp_ring]));
 	return now;
+}
+
+/*
+ * Posts what is due, in the order of the schedule: on each queue pair in turn, so that a full one
+ * holds up what is behind it. No more than a burst at a time, or nothing would be reaped when all
+ * of it is late.
+ */
+always_inline int post_due(struct lane *l, const struct traits t)
+{
+	struct pace *p = &l->pace;
+
+	for (uint32_t n = 0; n < LANE_BURST && p->remaining; n++) {
+		struct lane_qp *q = &l->qp[p->turn];
+		uint64_t room = l->depth - (q->posted - q->completed);
+		int rc;
+
+		if (!room)
+			break;
+		p->now = clock_start(&l->clock);
+		if (p->now < p->due)
+			break;
+		rc = fill_singly(l, q, 1, q->posted + 1 == l->limit || room == 1, t);
+		if (__builtin_expect(rc, 0))
+			return rc;
+		pace_leave(p, &l->clock, p->now);
+		p->turn = p->turn + 1 == l->qps ? 0 : p->turn + 1;
+	}
+	return 0;
 }
 
 /* Takes n completions of sends; 0, or -1 after the lane has failed. */
@@ -291,14 +325,16 @@ static bool received_all(const struct lane *l)
 always_inline void load(struct lane *l, const struct traits t)
 {
 	while (__builtin_expect(lane_stop(l) == LANE_RUN, 1)) {
+		if (t.paced && post_due(l, t))
+			return;
 		for (struct lane_group *g = l->group; g < l->group + l->groups; g++) {
 			int sent = 0, came = 0;
 
 			/* Arrivals first: a peer that waits for a receive cannot be hurried. */
 			if (t.receives)
 				came = poll_receives(l, g);
-			for (uint32_t i = 0; t.sends && i < g->qps; i++) {
-				if (fill_window(l, &g->qp[i], t))
+			for (uint32_t i = 0; t.sends && i < (t.paced ? 1 : g->qps); i++) {
+				if (!t.paced && fill_window(l, &g->qp[i], t))
 					return;
 				sent |= poll_sends(l, g, t);
 				if (__builtin_expect(sent < 0, 0))
@@ -405,4 +441,12 @@ void stream_duplex(struct lane *l)
 	body(l, (struct traits){ .sends = true, .receives = true, .stamped = is_stamped(l),
 				 .sampled = l->samples != NULL,
 				 .lists = l->batch > 1, .touched = is_touched(l) });
+}
+
+/* By schedule, whatever the requests are: what is looked up is little beside reading the clock. */
+void stream_paced(struct lane *l)
+{
+	body(l, (struct traits){ .sends = true, .receives = l->receives, .paced = true,
+				 .sampled = l->samples != NULL, .stamped = is_stamped(l),
+				 .touched = is_touched(l) });
 }

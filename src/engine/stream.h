@@ -11,4 +11,7 @@ lane_loop stream_sender(const struct lane *l);
 void stream_receive(struct lane *l);
 void stream_duplex(struct lane *l);
 
+/* A sender, or a side that does both, by the lane's schedule. */
+void stream_paced(struct lane *l);
+
 #endif

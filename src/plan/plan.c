@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "cli/units.h"
+#include "plan/pace.h"
 #include "plan/rules.h"
 #include "plan/sweep.h"
 
@@ -130,6 +131,8 @@ static void resolve_queues(const struct options *opt, struct point *p)
 	choose(&p->depth, &opt->depth, clamp(8 * MIB / size / p->qps.value, 2, 128), why);
 	if (p->test.value == TEST_LAT && point_op(p)->reply == COMPLETION)
 		choose(&p->signal, &opt->signal, 1, "each completion is an answer");
+	else if (p->rate.value && p->test.value == TEST_BW)
+		choose(&p->signal, &opt->signal, 1, "each message is timed");
 	else
 		choose(&p->signal, &opt->signal,
 		       clamp(least(least(32, p->depth.value / 4), 65536 / size), 1, 32), why);
@@ -140,6 +143,8 @@ static void resolve_queues(const struct options *opt, struct point *p)
 	choose(&p->rx_depth, &opt->rx_depth, least(2 * p->depth.value, 512), "twice the depth");
 	if (p->test.value == TEST_LAT)
 		choose(&p->stamp, &opt->stamp, 1, "every operation");
+	else if (p->rate.value)
+		choose(&p->stamp, &opt->stamp, 1, "each message is timed");
 	else
 		choose_stamp(opt, p);
 }
@@ -395,6 +400,10 @@ static int make(const struct options *opt, struct plan *plan, const struct sweep
 
 	plan->sweep = sweep->count > 0;
 	plan->overview = !opt->op.given && !opt->test.given && !plan->sweep;
+	if (plan->overview && opt->rate.given)
+		return fail(FAIL_USAGE, EINVAL, "--rate %s with the overview: it shows what is "
+			    "possible, not what comes of a rate; add --op or --test",
+			    opt->rate.text);
 	if (plan->overview)
 		for (size_t i = 0; i < op_count && !rc; i++)
 			rc = add_overview(opt, plan, &ops[i]);
@@ -462,6 +471,9 @@ static int fill(const struct options *opt, struct point *p)
 	if (rc)
 		return rc;
 	resolve_size(opt, p);
+	rc = pace_resolve(opt, p);
+	if (rc)
+		return rc;
 	resolve_queues(opt, p);
 	resolve_inline(opt, p);
 	resolve_path(opt, p);

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "cli/units.h"
+#include "plan/pace.h"
 
 static bool lat(const struct point *p)
 {
@@ -210,6 +211,50 @@ static bool pieces_of_counters(const struct options *opt, const struct point *p)
 	return point_op(p)->flow == FLOW_COUNTER && p->sge.value > 1;
 }
 
+/* Burst, arrivals and seed by their values: a default that is given changes nothing. */
+static bool burst_alone(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->burst.value > 1 && !p->rate.value;
+}
+
+static bool arrival_alone(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->arrival.value != ARRIVAL_FIXED && !p->rate.value;
+}
+
+static bool seed_alone(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->seed.value != 1 && p->arrival.value != ARRIVAL_POISSON;
+}
+
+static bool batch_by_rate(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->rate.value && p->batch.value > 1;
+}
+
+static bool gap_by_rate(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->rate.value && p->gap.value;
+}
+
+static bool gap_in_bw(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->gap.value && !lat(p);
+}
+
+/* Half of it, so that what else takes time does not end the run. */
+static bool pause_beyond_stall(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return pace_pause(p) > p->stall_timeout.value / 2;
+}
+
 #define AT(field) offsetof(struct point, field)
 #define NO_VALUE SIZE_MAX /* the first name says all */
 
@@ -267,6 +312,20 @@ static const struct rule rules[] = {
 	  "rdma_cm finds the path by itself; drop one of them" },
 	{ tos_with_tclass, "tos", "tclass", AT(tos), AT(tclass),
 	  "both are the same byte of a packet; drop one of them" },
+	{ burst_alone, "burst", NULL, AT(burst), 0,
+	  "only what has a --rate leaves in bursts; add it or drop --burst" },
+	{ arrival_alone, "arrival poisson", NULL, NO_VALUE, 0,
+	  "only what has a --rate has arrivals; add it or drop --arrival" },
+	{ seed_alone, "seed", "arrival fixed", AT(seed), 0,
+	  "nothing is drawn; add --arrival poisson or drop --seed" },
+	{ batch_by_rate, "batch", "rate", AT(batch), 0,
+	  "each message leaves at its own time; drop one of them" },
+	{ gap_by_rate, "gap", "rate", NO_VALUE, 0,
+	  "a schedule has its own gaps; drop one of them" },
+	{ gap_in_bw, "gap", "test bw", NO_VALUE, 0,
+	  "a full queue has no gaps; use --rate, or --test lat" },
+	{ pause_beyond_stall, "stall-timeout", "rate or --gap", NO_VALUE, 0,
+	  "messages would be so far apart that nothing moves for half of it; raise it" },
 	{ inline_of_others, "inline", "op", AT(inline_size), 0,
 	  "the operation carries no payload out; drop --inline" },
 };
@@ -280,6 +339,8 @@ static int tell(const struct rule *r, const struct point *p)
 {
 	uint64_t first = r->first_at == NO_VALUE ? 0 : value_at(p, r->first_at);
 
+	if (!r->second && r->first_at == NO_VALUE)
+		return fail(FAIL_USAGE, EINVAL, "--%s: %s", r->first, r->sentence);
 	if (!r->second)
 		return fail(FAIL_USAGE, EINVAL, "--%s %" PRIu64 ": %s", r->first, first,
 			    r->sentence);

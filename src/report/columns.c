@@ -132,6 +132,106 @@ static double interval_max(const struct result *r, int sender)
 	return intervals(r, sender, &s) ? NAN : s.max * 1e9 * size(r, sender) / MIB;
 }
 
+/* By schedule: whole times, from when a message was to leave. */
+
+static const struct pace_measure *pace_of(const struct result *r, int sender)
+{
+	const struct measure *m = result_timed(r, sender);
+
+	return m && m->pace.active ? &m->pace : NULL;
+}
+
+static double quantile_us(const struct histogram *h, double p)
+{
+	uint64_t ns;
+
+	return h && !histogram_percentile(h, p, &ns) ? (double)ns / 1e3 : NAN;
+}
+
+static const struct histogram *response_of(const struct result *r, int sender)
+{
+	const struct pace_measure *p = pace_of(r, sender);
+
+	return p ? &p->response : NULL;
+}
+
+#define RESPONSE(name, p)                                             \
+	static double name(const struct result *r, int sender)        \
+	{                                                             \
+		return quantile_us(response_of(r, sender), p);        \
+	}
+
+RESPONSE(response_p50, 0.5)
+RESPONSE(response_p90, 0.9)
+RESPONSE(response_p99, 0.99)
+RESPONSE(response_p999, 0.999)
+RESPONSE(response_p9999, 0.9999)
+RESPONSE(response_max, 1.0)
+
+static double responses(const struct result *r, int sender)
+{
+	const struct histogram *h = response_of(r, sender);
+
+	return h ? (double)h->m.n : NAN;
+}
+
+static double response_min(const struct result *r, int sender)
+{
+	const struct histogram *h = response_of(r, sender);
+
+	return h && h->m.n ? (double)h->m.min / 1e3 : NAN;
+}
+
+static double response_mean(const struct result *r, int sender)
+{
+	const struct histogram *h = response_of(r, sender);
+
+	return h ? moments_mean(&h->m) / 1e3 : NAN;
+}
+
+static double rate_asked(const struct result *r, int sender)
+{
+	return pace_of(r, sender) ? (double)r->point.rate.value / 1e9 : NAN;
+}
+
+static double rate_achieved(const struct result *r, int sender)
+{
+	return pace_of(r, sender) ? msg_per_s(r, sender) : NAN;
+}
+
+static double rate_percent(const struct result *r, int sender)
+{
+	return rate_achieved(r, sender) * 100 / rate_asked(r, sender);
+}
+
+static double late_mean(const struct result *r, int sender)
+{
+	const struct pace_measure *p = pace_of(r, sender);
+
+	return p ? moments_mean(&p->lateness.m) / 1e3 : NAN;
+}
+
+static double late_p99(const struct result *r, int sender)
+{
+	const struct pace_measure *p = pace_of(r, sender);
+
+	return p ? quantile_us(&p->lateness, 0.99) : NAN;
+}
+
+static double late_max(const struct result *r, int sender)
+{
+	const struct pace_measure *p = pace_of(r, sender);
+
+	return p ? quantile_us(&p->lateness, 1.0) : NAN;
+}
+
+static double backlog(const struct result *r, int sender)
+{
+	const struct pace_measure *p = pace_of(r, sender);
+
+	return p ? (double)p->backlog : NAN;
+}
+
 const struct column columns[] = {
 #define COLUMN(key_, header_, unit_, width_, format_, tests_, table_, function_)           \
 	{                                                                                  \

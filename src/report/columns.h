@@ -25,6 +25,8 @@ enum column_tests {
 enum column_table {
 	COLUMN_MAIN,
 	COLUMN_STAMPED,
+	COLUMN_RESPONSE, /* with --rate */
+	COLUMN_PACE,     /* with --rate */
 };
 
 struct column {

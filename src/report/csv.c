@@ -80,6 +80,8 @@ static void print_setting(FILE *out, const struct option_row *row, const struct 
 		print_text(out, json_string_value(value));
 	else if (json_is_integer(value))
 		fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+	else if (json_is_real(value))
+		print_number(out, json_real_value(value));
 	json_decref(value);
 }
 

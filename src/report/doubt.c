@@ -193,6 +193,21 @@ static bool few_samples(const struct result *r, char *seen)
 	return seen[0];
 }
 
+/* Below the rate that was asked for, every response is as long as the run is. */
+static bool backlog(const struct result *r, char *seen)
+{
+	for (int i = 0; i < SIDES; i++) {
+		double kept = result_sends(r, i) ? result_kept(r, i) : NAN;
+
+		if (!result_sends(r, i) || !result_behind(r, i))
+			continue;
+		append(seen, "%s%sbacklog: %.1f %% of the schedule was kept, so that messages "
+		       "waited for each other and the response times grew with the length of the "
+		       "run", comma(seen), flow(r, i), kept * 100);
+	}
+	return seen[0];
+}
+
 static bool short_window(const struct result *r, char *seen)
 {
 	char text[UNITS_TEXT_SIZE];
@@ -211,7 +226,7 @@ static bool burst(const struct result *r, char *seen)
 {
 	const struct point *p = &r->point;
 
-	if (is_lat(r) || !point_counts(p) || p->iters.value > p->depth.value)
+	if (is_lat(r) || p->rate.value || !point_counts(p) || p->iters.value > p->depth.value)
 		return false;
 	append(seen, "the queue holds all %" PRIu64 " messages at once, so that their rate is that "
 	       "of a burst", p->iters.value);
@@ -258,18 +273,27 @@ static bool drift(const struct result *r, char *seen)
 	return seen[0];
 }
 
-/* Completions come in lumps of the signal interval: by so much two equal intervals may differ. */
+/*
+ * Completions come in lumps of the signal interval, or of a burst: by so much two equal intervals
+ * may differ.
+ */
 static double lumps(const struct result *r, int sender, const struct series_shape *s)
 {
 	double each = (double)flow_truth(r, sender)->window.count / s->n;
 
-	return is_lat(r) || each <= 0 ? 0 : (double)r->point.signal.value / each;
+	uint64_t lump = is_lat(r) ? 0 : r->point.signal.value;
+
+	if (r->point.rate.value && lump < r->point.burst.value)
+		lump = r->point.burst.value;
+	return each <= 0 ? 0 : (double)lump / each;
 }
 
 static bool varying(const struct result *r, char *seen)
 {
 	struct series_shape s;
 
+	if (r->point.arrival.value == ARRIVAL_POISSON)
+		return false; /* that is what was asked for */
 	for (int i = 0; i < SIDES; i++)
 		if (shape_of(r, i, &s) && s.cv > VARYING_CV + lumps(r, i, &s) && !drifts(&s))
 			append(seen, "%s%sthe rates of the intervals vary by %.0f %% (standard "
@@ -337,7 +361,8 @@ static bool read_limited_flow(const struct result *r, int sender)
 {
 	uint32_t allowed = r->side[sender].outstanding;
 
-	return !is_lat(r) && op_has(point_op(&r->point), TRAIT_READS) && flow_truth(r, sender) &&
+	return !is_lat(r) && !r->point.rate.value && op_has(point_op(&r->point), TRAIT_READS) &&
+	       flow_truth(r, sender) &&
 	       allowed && allowed < r->point.depth.value && !link_is_busy(r, sender);
 }
 
@@ -363,7 +388,10 @@ static bool bandwidth_delay(const struct result *r, char *seen)
 	double in_flight = (double)p->depth.value * (double)p->size.value * (double)p->qps.value;
 	char text[3][UNITS_TEXT_SIZE];
 
-	for (int i = 0; !is_lat(r) && p->size.value >= p->mtu.value && i < SIDES; i++) {
+	/* By schedule there is as much in flight as its rate makes of it. */
+	if (is_lat(r) || p->rate.value || p->size.value < p->mtu.value)
+		return false;
+	for (int i = 0; i < SIDES; i++) {
 		const struct measure *m = flow_timed(r, i);
 		double product = m ? link_rate(r) / 8 * (double)m->latency.m.min : 0;
 
@@ -432,6 +460,7 @@ static const struct {
 	{ "pcie_link", pcie_link, "look at lspci -vv, the slot and the firmware's settings" },
 	{ "few_messages", few_messages, "raise --iters or --duration" },
 	{ "few_samples", few_samples, "raise --iters or --duration" },
+	{ "backlog", backlog, "lower --rate; what the device itself takes are the service times" },
 	{ "short_window", short_window, "raise --iters, or give --duration" },
 	{ "burst", burst, "raise --iters" },
 	{ "first_interval", first_interval, "raise --warmup" },

@@ -9,7 +9,7 @@
 #include "report/result.h"
 
 #define DOUBT_SEEN 240
-#define DOUBTS_MAX 24 /* rows of the list: each is seen once at most */
+#define DOUBTS_MAX 32 /* rows of the list: each is seen once at most */
 
 struct warning {
 	const char *key;       /* of the list: "governor", "short_window" */

@@ -72,29 +72,40 @@ static void print_histogram(FILE *out, const struct scale *s)
 }
 
 /* Several histograms in one file are told apart by a comment; one alone needs none. */
-static void print_title(FILE *out, const struct result *r, int sender)
+static void print_title(FILE *out, const struct result *r, int sender, const char *what)
 {
 	char size[UNITS_TEXT_SIZE];
 
-	if (r->rows <= 1 && r->point.direction.value != DIRECTION_BOTH)
+	if (r->rows <= 1 && r->point.direction.value != DIRECTION_BOTH && !*what)
 		return;
-	fprintf(out, "#[Row     = %12u, %s %s, %s, from the %s]\n", r->row,
+	fprintf(out, "#[Row     = %12u, %s %s, %s, from the %s%s]\n", r->row,
 		point_op(&r->point)->name,
 		r->point.test.value == TEST_LAT ? "latency" : "bandwidth",
 		units_size(size, sizeof(size), r->point.size.value),
-		sender == SIDE_CLIENT ? "client" : "server");
+		sender == SIDE_CLIENT ? "client" : "server", what);
+}
+
+static void print_one(FILE *out, const struct result *r, int sender, const struct scale *s,
+		      const char *what)
+{
+	if (!s->h->m.n)
+		return;
+	print_title(out, r, sender, what);
+	print_histogram(out, s);
 }
 
 void hgrm_row(FILE *out, const struct result *r)
 {
 	for (int side = 0; side < SIDES; side++) {
 		const struct measure *m = record_flow(r, side) ? result_timed(r, side) : NULL;
-		struct scale s;
+		bool paced = m && m->pace.active;
 
-		if (!m || !m->latency.m.n)
+		if (!m)
 			continue;
-		s = (struct scale){ &m->latency, (double)(m->divisor ? m->divisor : 1) };
-		print_title(out, r, side);
-		print_histogram(out, &s);
+		print_one(out, r, side, &(struct scale){ &m->latency, m->divisor ? m->divisor : 1 },
+			  paced ? ", service" : "");
+		if (paced)
+			print_one(out, r, side, &(struct scale){ &m->pace.response, 1 },
+				  ", response");
 	}
 }

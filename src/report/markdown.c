@@ -16,6 +16,7 @@
 static struct {
 	bool open;
 	uint64_t test;
+	bool paced; /* its rows have schedules */
 } table;
 
 /* What would end a cell, or begin something else in it. */
@@ -56,30 +57,58 @@ void markdown_begin(FILE *out, const struct result *r)
 	print_end(out, "server", &r->side[SIDE_SERVER]);
 }
 
-static bool is_shown(const struct column *c, uint64_t test)
+/* A column of the table that is open. */
+static bool is_shown(const struct column *c)
 {
-	return c->tests & (test == TEST_LAT ? COLUMN_LAT : COLUMN_BW) && c->table == COLUMN_MAIN;
+	if (!(c->tests & (table.test == TEST_LAT ? COLUMN_LAT : COLUMN_BW)))
+		return false;
+	return c->table == COLUMN_MAIN ||
+	       (table.paced && (c->table == COLUMN_RESPONSE || c->table == COLUMN_PACE));
 }
 
-static void open_table(FILE *out, uint64_t test)
+/* The percentiles of two tables stand in one line: they are told apart. */
+static void print_head(FILE *out, const struct column *c)
 {
-	if (table.open && table.test == test)
+	bool prefixed = c->table == COLUMN_RESPONSE && c->format != COLUMN_COUNT;
+
+	fprintf(out, " %s%s%s%s |", prefixed ? "response " : "", c->header,
+		c->unit[0] ? ", " : "", c->unit);
+}
+
+static void open_table(FILE *out, const struct point *p)
+{
+	static const char *const by_schedule[] = {
+		[TEST_LAT] = " by schedule: of the service, from the post; of the response, from "
+			     "when a message was to leave",
+		[TEST_BW] = " by schedule",
+	};
+	bool paced = p->rate.value;
+
+	if (table.open && table.test == p->test.value && table.paced == paced)
 		return;
 	table.open = true;
-	table.test = test;
-	fprintf(out, "\n%s\n\n| operation | from |", test == TEST_LAT ? "Latency" : "Bandwidth");
+	table.test = p->test.value;
+	table.paced = paced;
+	fprintf(out, "\n%s%s\n\n| operation | from |",
+		table.test == TEST_LAT ? "Latency" : "Bandwidth",
+		paced ? by_schedule[table.test] : "");
 	for (size_t i = 0; i < column_count; i++)
-		if (is_shown(&columns[i], test))
-			fprintf(out, " %s%s%s |", columns[i].header, columns[i].unit[0] ? ", " : "",
-				columns[i].unit);
+		if (is_shown(&columns[i]))
+			print_head(out, &columns[i]);
 	fputs("\n|-|-|", out);
 	for (size_t i = 0; i < column_count; i++)
-		if (is_shown(&columns[i], test))
+		if (is_shown(&columns[i]))
 			fputs("-:|", out);
 	fputc('\n', out);
 }
 
-static void print_cell(FILE *out, const struct column *c, double value)
+/* A time that is not the device's: it grew with the length of the run. */
+static bool is_of_backlog(const struct result *r, int sender, const struct column *c)
+{
+	return c->table == COLUMN_RESPONSE && c->format != COLUMN_COUNT && result_behind(r, sender);
+}
+
+static void print_cell(FILE *out, const struct column *c, double value, bool of_backlog)
 {
 	char text[UNITS_TEXT_SIZE];
 
@@ -92,12 +121,12 @@ static void print_cell(FILE *out, const struct column *c, double value)
 	else if (c->format == COLUMN_REAL3 && value < 100)
 		fprintf(out, " %.4f |", value);
 	else
-		fprintf(out, " %.2f |", value);
+		fprintf(out, " %.2f%s |", value, of_backlog ? " (backlog)" : "");
 }
 
 static void begin_line(FILE *out, const struct result *r, int sender)
 {
-	open_table(out, r->point.test.value);
+	open_table(out, &r->point);
 	fputs("| ", out);
 	print_text(out, point_op(&r->point)->name);
 	fprintf(out, " | %s |", sender == SIDE_CLIENT ? "client" : "server");
@@ -110,8 +139,9 @@ void markdown_row(FILE *out, const struct result *r)
 			continue;
 		begin_line(out, r, side);
 		for (size_t i = 0; i < column_count; i++)
-			if (is_shown(&columns[i], r->point.test.value))
-				print_cell(out, &columns[i], columns[i].value(r, side));
+			if (is_shown(&columns[i]))
+				print_cell(out, &columns[i], columns[i].value(r, side),
+					   is_of_backlog(r, side, &columns[i]));
 		fputc('\n', out);
 	}
 }

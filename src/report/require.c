@@ -174,12 +174,12 @@ static void add_word(char *out, size_t size, const char *word)
 
 static int told_no_column(const struct requirement *q)
 {
-	char list[400] = "", text[48];
+	char list[440] = "", text[48];
 	const char *bare;
 
 	for (size_t i = 0; i < column_count; i++) {
 		short_name(&columns[i], text, sizeof(text), &bare);
-		add_word(list, sizeof(list), text);
+		add_word(list, sizeof(list), bare);
 	}
 	list[strlen(list) - 1] = '\0';
 	return fail(FAIL_USAGE, EINVAL, "--require '%s': no column '%s'; there are%s", q->text,

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #define OVERLAP 0.9
+#define KEPT 0.99 /* of a schedule; below that there is a backlog */
 
 bool result_sends(const struct result *r, int side)
 {
@@ -34,6 +35,22 @@ double measure_rate(const struct measure *m)
 	if (!m || !m->opened || m->window.t1 <= m->window.t0)
 		return NAN;
 	return (double)m->window.count * 1e9 / (double)(m->window.t1 - m->window.t0);
+}
+
+double result_kept(const struct result *r, int sender)
+{
+	const struct measure *m = result_timed(r, sender);
+
+	if (!m || !m->pace.active || !r->point.rate.value)
+		return NAN;
+	if (r->point.arrival.value == ARRIVAL_POISSON)
+		return m->pace.kept;
+	return measure_rate(result_truth(r, sender)) * 1e9 / (double)r->point.rate.value;
+}
+
+bool result_behind(const struct result *r, int sender)
+{
+	return result_kept(r, sender) < KEPT;
 }
 
 /* A window's edges on the client's clock. */

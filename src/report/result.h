@@ -92,6 +92,15 @@ const struct measure *result_truth(const struct result *r, int sender);
 /* The measure that holds the latencies of what `sender` sent: its own. May be NULL. */
 const struct measure *result_timed(const struct result *r, int sender);
 
+/*
+ * What `sender` sent by schedule fell behind it: less than 99 % of the rate was achieved, or with
+ * random arrivals, whose number is random too, of the schedule was kept.
+ */
+bool result_behind(const struct result *r, int sender);
+
+/* The share of the schedule that was kept, as that looks at it; NAN without one. */
+double result_kept(const struct result *r, int sender);
+
 /* Messages a second over the measure's window; NAN when there is no window. */
 double measure_rate(const struct measure *m);
 

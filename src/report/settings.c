@@ -6,7 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/units.h"
 #include "control/fields.h"
+
+#define PER_S 1000000000 /* a rate is kept in messages in 10^9 s */
 
 static bool has_name(const struct option_row *row, const char *name)
 {
@@ -25,6 +28,8 @@ static const char *unit_of(const struct option_row *row, bool counts)
 {
 	if (row->kind == OPTION_SIZE || has_name(row, "mtu"))
 		return "_bytes";
+	if (row->kind == OPTION_RATE)
+		return "_msg_per_s";
 	if (has_name(row, "warmup") && counts)
 		return "_messages";
 	return row->kind == OPTION_TIME ? "_ns" : "";
@@ -38,14 +43,37 @@ const char *setting_key(const struct option_row *row, bool counts, char key[SETT
 	return key;
 }
 
-/* A run ends by number or by time: the other one does not apply. Nor does what the host sets. */
+/*
+ * A run ends by number or by time: the other one does not apply. Nor does what the host sets, nor
+ * a rate where there is none.
+ */
 static bool applies(const struct option_row *row, const struct point *p)
 {
 	if (has_name(row, "tos"))
 		return p->tos.value != TOS_DEFAULT;
+	if (has_name(row, "rate"))
+		return p->rate.value;
 	if (has_name(row, "iters"))
 		return point_counts(p);
 	return !has_name(row, "duration") || !point_counts(p);
+}
+
+/* Of at most 15 digits, so that it comes back from a number of JSON as it was. */
+static json_t *rate_value(uint64_t rate)
+{
+	if (rate % PER_S == 0)
+		return json_integer((json_int_t)(rate / PER_S));
+	return json_real((double)rate / PER_S);
+}
+
+static int decode_rate(const json_t *json, uint64_t *rate)
+{
+	double value = json_number_value(json) * PER_S;
+
+	if (!json_is_number(json) || !(value >= 0 && value < (double)UINT64_MAX))
+		return -EBADMSG;
+	*rate = units_rate_round((unsigned __int128)(value + 0.5));
+	return 0;
 }
 
 json_t *setting_value(const struct option_row *row, const struct point *p)
@@ -58,7 +86,7 @@ json_t *setting_value(const struct option_row *row, const struct point *p)
 		return json_string(point_op(p)->name);
 	if (has_words(row))
 		return json_string(option_word(row->words, s->value));
-	return fields_u64(s->value);
+	return row->kind == OPTION_RATE ? rate_value(s->value) : fields_u64(s->value);
 }
 
 json_t *settings_encode(const struct point *p)
@@ -101,6 +129,8 @@ static int decode_value(const struct option_row *row, const json_t *json, uint64
 		*value = op ? (uint64_t)(op - ops) : 0;
 		return op ? 0 : -EBADMSG;
 	}
+	if (row->kind == OPTION_RATE)
+		return decode_rate(json, value);
 	return has_words(row) ? decode_word(row, text, value) : fields_get_u64(json, value);
 }
 

@@ -221,6 +221,7 @@ json_t *measure_encode(const struct measure *m)
 	json_object_set_new(json, "counters", encode_counters(&m->counters));
 	json_object_set_new(json, "lat_ns", !m->latency.m.n ? json_null() :
 			    distribution_encode(&m->latency, m->divisor));
+	json_object_set_new(json, "pace", pace_encode(&m->pace));
 	json_object_set_new(json, "intervals", m->series.n ? series_encode(&m->series) :
 							     json_null());
 	return json;
@@ -284,5 +285,7 @@ int measure_decode(const json_t *json, struct measure **m, const char **key)
 		rc = decode_counters(json_object_get(json, "counters"), &into->counters, key);
 	if (!rc)
 		rc = decode_latency(json_object_get(json, "lat_ns"), into, key);
+	if (!rc)
+		rc = pace_decode(json_object_get(json, "pace"), &into->pace, key);
 	return rc ? rc : decode_series(json_object_get(json, "intervals"), into, key);
 }

@@ -18,7 +18,7 @@
 #define VARIED_MOST 40 /* with --plan every setting that differs */
 #define MIB 1048576.0
 
-/* The columns of a sweep of latencies, of bandwidths, and of both in one table. */
+/* The columns of a sweep of latencies, of bandwidths, and of both in one table... */
 static const char *const keys[][COLUMNS_MOST] = {
 	[COLUMN_LAT] = { "lat_min_us", "lat_p50_us", "lat_p90_us", "lat_p99_us", "lat_p99.9_us",
 			 "lat_max_us", "lat_mean_us" },
@@ -26,6 +26,16 @@ static const char *const keys[][COLUMNS_MOST] = {
 			"stamped_p99_us" },
 	[COLUMN_BOTH] = { "lat_p50_us", "lat_p99_us", "lat_max_us", "bw_mib_per_s",
 			  "bw_gbit_per_s", "msg_per_s" },
+};
+
+/* ...and where messages leave by schedule. */
+static const char *const paced_keys[][COLUMNS_MOST] = {
+	[COLUMN_LAT] = { "rate_achieved_per_s", "rate_achieved_percent", "response_p50_us",
+			 "response_p99_us", "response_max_us", "lat_p50_us", "lat_p99_us" },
+	[COLUMN_BW] = { "rate_achieved_per_s", "rate_achieved_percent", "response_p50_us",
+			"response_p99_us", "response_max_us", "stamped_p50_us", "bw_mib_per_s" },
+	[COLUMN_BOTH] = { "rate_achieved_per_s", "rate_achieved_percent", "response_p50_us",
+			  "response_p99_us", "response_max_us", "lat_p50_us", "bw_mib_per_s" },
 };
 
 static struct {
@@ -43,15 +53,22 @@ static enum column_tests test_of(const struct point *p)
 	return p->test.value == TEST_LAT ? COLUMN_LAT : COLUMN_BW;
 }
 
+static bool is_paced(const struct result_sweep *s)
+{
+	return s->points[0].rate.value; /* of one it would be of all */
+}
+
 static void choose_columns(const struct result_sweep *s)
 {
+	const char *const *key;
 	unsigned int tests = 0;
 
 	for (size_t i = 0; i < s->rows; i++)
 		tests |= test_of(&s->points[i]);
-	for (size_t k = 0; k < COLUMNS_MOST && keys[tests][k] && !s->plan_only; k++)
+	key = is_paced(s) ? paced_keys[tests] : keys[tests];
+	for (size_t k = 0; k < COLUMNS_MOST && key[k] && !s->plan_only; k++)
 		for (size_t i = 0; i < column_count; i++)
-			if (!strcmp(columns[i].key, keys[tests][k]))
+			if (!strcmp(columns[i].key, key[k]))
 				state.column[state.column_count++] = &columns[i];
 }
 
@@ -141,11 +158,23 @@ static void print_title(FILE *out, const struct result *r)
 		one_direction ? directions[p->direction.value] : "");
 	if (s->seed)
 		fprintf(out, "in a random order: --shuffle %" PRIu64 "\n", *s->seed);
-	if (!one_test || p->test.value == TEST_LAT)
+	if (is_paced(s))
+		fputs("times are whole: resp from when a message was to leave, the others from its "
+		      "post\n", out);
+	else if (!one_test || p->test.value == TEST_LAT)
 		fprintf(out, "latency is %s\n", one_op ? op->latency_is : "half of the round trip "
 			"for send and write, all of it for read and atomics");
 	if (both)
 		fputs("rates of both directions are their sum while both windows were open\n", out);
+}
+
+/* The percentiles of responses stand beside others here. */
+static void print_head(FILE *out, const struct column *c, bool unit)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%s%s", c->table == COLUMN_RESPONSE ? "resp " : "", c->header);
+	fprintf(out, "%*s", c->width, unit ? c->unit : text);
 }
 
 static void print_heads(FILE *out)
@@ -155,8 +184,7 @@ static void print_heads(FILE *out)
 		for (size_t i = 0; i < state.varied_count; i++)
 			fprintf(out, "%*s", state.width[i], line ? "" : state.varied[i]->name);
 		for (size_t i = 0; i < state.column_count; i++)
-			fprintf(out, "%*s", state.column[i]->width,
-				line ? state.column[i]->unit : state.column[i]->header);
+			print_head(out, state.column[i], line);
 		fputc('\n', out);
 		if (!state.column_count)
 			break;
@@ -263,6 +291,8 @@ void sweep_row(FILE *out, const struct result *r)
 	for (size_t i = 0; i < state.column_count; i++)
 		text_cell(out, state.column[i], value_of(state.column[i], r, sender));
 	print_lowered(out, &r->point);
+	if (result_behind(r, SIDE_CLIENT) || result_behind(r, SIDE_SERVER))
+		fputs("  backlog", out);
 	if (r->interrupted)
 		fputs("  interrupted", out);
 	if (truth && truth->opened && truth->window.count < TOO_FEW)

@@ -11,6 +11,7 @@
 #include "report/bars.h"
 #include "report/columns.h"
 #include "report/text_doubt.h"
+#include "report/text_pace.h"
 
 #define LABEL 13
 #define CELL 42 /* a side's column of the header */
@@ -70,6 +71,8 @@ void text_value(const struct option_row *row, const struct setting *s, char *out
 		units_size(out, size, s->value);
 	else if (row->kind == OPTION_TIME)
 		units_time(out, size, s->value);
+	else if (row->kind == OPTION_RATE)
+		units_rate(out, size, s->value);
 	else
 		snprintf(out, size, "%" PRIu64, s->value);
 }
@@ -83,6 +86,8 @@ static bool is_beside_the_point(const struct point *p, const struct setting *s)
 		return true; /* they are in the title */
 	if (s == &p->iters || s == &p->duration)
 		return point_counts(p) == (s == &p->duration);
+	if (text_pace_hides(p, s))
+		return true;
 	return (s == &p->outs && !op_has(op, TRAIT_READS) && strncmp(s->why, "given", 5)) ||
 	       (s == &p->atomic_target && op->flow != FLOW_COUNTER) ||
 	       (s == &p->rx_depth && !op->receives) || (s == &p->tos && !p->rdma_cm.value) ||
@@ -189,7 +194,8 @@ void text_header(FILE *out, const struct result *r)
 		r->version ? r->version : PACKAGE_VERSION, op->name,
 		lat ? "latency" : "bandwidth", directions[r->point.direction.value]);
 	if (lat)
-		fprintf(out, "latency is %s\n", op->latency_is);
+		fprintf(out, "%s%s\n", r->point.rate.value ? "" : "latency is ",
+			r->point.rate.value ? text_pace_is : op->latency_is);
 	/* The ends are those of the row before. */
 	if (!r->row)
 		text_ends(out, r);
@@ -232,8 +238,8 @@ void text_cell(FILE *out, const struct column *c, double value)
 	fprintf(out, "%*s", c->width, text);
 }
 
-static void print_table(FILE *out, const struct result *r, int sender, enum column_tests test,
-			enum column_table table)
+void text_table(FILE *out, const struct result *r, int sender, enum column_tests test,
+		enum column_table table)
 {
 	for (int line = 0; line < 3; line++) {
 		for (size_t i = 0; i < column_count; i++) {
@@ -331,13 +337,14 @@ static void print_flow(FILE *out, const struct result *r, int sender)
 		sender == SIDE_CLIENT ? "client to server: " : "server to client: ",
 		truth == r->side[SIDE_CLIENT].measure ? "client" : "server",
 		truth->receiver ? "by arrival" : "by completion");
-	print_table(out, r, sender, COLUMN_BW, COLUMN_MAIN);
+	text_table(out, r, sender, COLUMN_BW, COLUMN_MAIN);
 	print_other_rate(out, r, sender);
 	print_qps(out, r, truth);
 	if (timed && timed->latency.m.n) {
 		fputs("\nfrom post to completion, queueing included\n", out);
-		print_table(out, r, sender, COLUMN_BW, COLUMN_STAMPED);
+		text_table(out, r, sender, COLUMN_BW, COLUMN_STAMPED);
 	}
+	text_pace(out, r, sender);
 }
 
 static void print_sum(FILE *out, const struct result *r)
@@ -389,9 +396,15 @@ void text_result(FILE *out, const struct result *r, bool utf8)
 		return;
 	}
 	if (lat) {
-		print_table(out, r, sender, COLUMN_LAT, COLUMN_MAIN);
+		text_pace_title(out, timed);
+		text_table(out, r, sender, COLUMN_LAT, COLUMN_MAIN);
+		text_pace(out, r, sender);
 		fputc('\n', out);
-		bars_print(out, &timed->latency, timed->divisor, utf8);
+		text_pace_bars(out, timed);
+		if (timed->pace.active)
+			bars_print(out, &timed->pace.response, 1, utf8);
+		else
+			bars_print(out, &timed->latency, timed->divisor, utf8);
 	} else {
 		print_bw(out, r);
 	}

@@ -36,6 +36,10 @@ void text_value(const struct option_row *row, const struct setting *s, char *out
 /* A value in its column's width and format. */
 void text_cell(FILE *out, const struct column *c, double value);
 
+/* The columns of a test that stand in a table: their headers, units and values, a line each. */
+void text_table(FILE *out, const struct result *r, int sender, enum column_tests test,
+		enum column_table table);
+
 /* The table of the test, and for a latency test its histogram; nothing when there is nothing. */
 void text_result(FILE *out, const struct result *r, bool utf8);
 

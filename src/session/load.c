@@ -138,6 +138,10 @@ static int build_qp(struct row *r, uint32_t i)
 		q->stamps = calloc(l->stamp_ring + 1, sizeof(*q->stamps));
 		rc = q->stamps ? 0 : -ENOMEM;
 	}
+	if (!rc && l->stamp_mask != LANE_NO_STAMPS && l->pace.active) {
+		q->intended = calloc(l->stamp_ring + 1, sizeof(*q->intended));
+		rc = q->intended ? 0 : -ENOMEM;
+	}
 	return rc;
 }
 
@@ -172,6 +176,20 @@ static void set_limits(struct lane *l, const struct point *p)
 	}
 	l->warmup = clock_ticks(&l->clock, p->warmup.value);
 	l->window = p->duration.value ? clock_ticks(&l->clock, p->duration.value) : UINT64_MAX / 2;
+}
+
+/* The sides draw from different seeds, or both directions would go in step. */
+static void set_pace(const struct row *r, struct lane *l)
+{
+	const struct point *p = &r->point;
+	const struct pace_plan plan = {
+		.rate = p->rate.value, .burst = (uint32_t)p->burst.value,
+		.poisson = p->arrival.value == ARRIVAL_POISSON,
+		.seed = p->seed.value + !r->session->client,
+		.gap_ns = p->gap.value,
+	};
+
+	pace_init(&l->pace, &plan, &l->clock);
 }
 
 static enum lane_role role_of(const struct row *r)
@@ -215,6 +233,7 @@ static void fill_lane(struct row *r, struct lane *l)
 		l->marker_out = r->local.base + r->local.size - 1;
 	}
 	set_limits(l, p);
+	set_pace(r, l);
 	verify_prepare(r, l);
 }
 
@@ -267,6 +286,7 @@ void load_free(struct row *r)
 		free(l->qp[i].wr);
 		free(l->qp[i].recv);
 		free(l->qp[i].stamps);
+		free(l->qp[i].intended);
 	}
 	if (l) {
 		free(l->group);

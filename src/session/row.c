@@ -171,6 +171,8 @@ int row_prepare(struct row *r, struct session *s, const struct point *p, struct 
 		return fail(FAIL_SETUP, errno, "preparing a row: %s", strerror(errno));
 	histogram_reset(&r->measure->latency);
 	r->measure->thread_node = -1;
+	histogram_reset(&r->measure->pace.response);
+	histogram_reset(&r->measure->pace.lateness);
 	atomic_store(&r->control.expected, LANE_UNKNOWN);
 	r->memory_path = find_path(s->opt);
 	describe_queues(r, wish.inline_exact);
@@ -257,7 +259,8 @@ int row_start(struct row *r)
 	snprintf(m->clock, sizeof(m->clock), "%s", clock_name(c));
 	m->clock_read_ns = c->read_ns;
 	m->clock_resolution_ns = c->resolution_ns;
-	m->divisor = is_lat(r) ? row_op(r)->divisor : 1;
+	/* A response begins before its post and has no half; what stands beside it is whole too. */
+	m->divisor = is_lat(r) && !r->point.rate.value ? row_op(r)->divisor : 1;
 	m->active = r->lane != NULL;
 	m->receiver = r->lane && r->lane->receives && !is_lat(r);
 	if (!r->lane)

@@ -43,6 +43,19 @@ struct counter_moves {
 };
 
 /*
+ * How a side kept to a schedule (--rate), over the window. Beside it the latency is that of the
+ * service: from the post on.
+ */
+struct pace_measure {
+	bool active;      /* there was a schedule; else nothing here means anything */
+	uint64_t backlog; /* the most messages that were due and had not left */
+	/* How fast the schedule went by: 1 when it was kept, less as lateness grew. */
+	double kept;
+	struct histogram response; /* ns from the intended time on, waiting included */
+	struct histogram lateness; /* ns from the intended time to the post */
+};
+
+/*
  * What one side measured in one row: filled by session/ from the lanes, sent to the other side,
  * read by report/. Plain data without pointers: it may be copied, and nothing has to be freed.
  * It is large (histogram and series), so allocate it.
@@ -74,6 +87,8 @@ struct measure {
 	char clock[24];               /* name of the time source */
 	uint32_t clock_read_ns;       /* cost of one read */
 	uint32_t clock_resolution_ns; /* smallest step seen */
+
+	struct pace_measure pace;
 };
 
 #endif

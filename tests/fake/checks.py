@@ -18,6 +18,7 @@ PROPERTIES = {
     'finite': 'every number printed is finite and not negative',
     'window': 'rate x window == messages in the window',
     'agree': 'figures of a row agree with each other',
+    'schedule': 'a response is the lateness and the service, and as many have one as the other',
     'config': 'what was asked for is what was run',
     'data': 'data arrive as they were sent, and a wrong bit is found',
     'path': 'the device has the path attributes that were asked for',
@@ -250,6 +251,30 @@ def connected(run):
         made = sum(len(qps) for qps, _ in run.reports[side].rows)
         if run.reports[side].calls.get(call, 0) != (made if by_cm else 0):
             yield f'{side}: {run.reports[side].calls.get(call, 0)} times {call}, {made} queue pairs'
+
+
+def schedule(run):
+    args = run.plan.args
+    for row in run.rows:
+        name, tables = f'{row.op} {row.test}', list(row.tables())
+        kept = [t for t in tables if 'asked' in t]
+        if len(kept) != (0 if 'rate' not in args else 2 if args['direction'] == 'both' else 1):
+            yield f'{name}: {len(kept)} schedules'
+        service = [t for t in tables if 'stamped' in t or 'samples' in t]
+        response = [t for t in tables if 'response' in t]
+        if not kept or args['direction'] == 'both':
+            continue
+        if len(service) != len(response):
+            yield f'{name}: {len(service)} tables of services, {len(response)} of responses'
+        for s, r in zip(service, response):
+            if s.get('stamped', s.get('samples')) != r['response']:
+                yield f'{name}: not as many: {s}, {r}'
+            late, alike = kept[0], row.settings['signal'] == 1 and row.settings.get('stamp', 'all') == 'all'
+            if not (row.test == 'lat' or alike) or args.get('warmup') != 0:
+                continue
+            slack = sum(t['mean'].half for t in (s, r, late)) + 1e-6 * r['mean']
+            if abs(s['mean'] + late['mean'] - r['mean']) > slack:
+                yield f'{name}: a mean response of {r["mean"]} of {late["mean"]} and {s["mean"]}'
 
 
 def config(run):

@@ -6,7 +6,7 @@ import re
 TITLE = re.compile(r'^rdmeter \S+: (\S+) (bandwidth|latency), RC, ', re.M)
 SETTING = re.compile(r'(?:^|(?<= ))(iters|warmup|qp|tx-depth|rx-depth|batch|signal|outs|stamp|align'
                      r'|offset|size|sge|verify|inline|mtu|atomic-target|sl|tclass|flow-label|hop-limit|pkey-index'
-                     r'|qp-timeout|retry|rnr-retry|min-rnr|slots|memory|relaxed-ordering|mr|rdma-cm|tos)'
+                     r'|burst|arrival|seed|qp-timeout|retry|rnr-retry|min-rnr|slots|memory|relaxed-ordering|mr|rdma-cm|tos)'
                      r' +(\S+)( KiB| MiB| B)?', re.M)
 COUNTS = re.compile(r'^(client|server): posted (\S+), completed (\S+), received (\S+); '
                     r'(\S+) before the window$', re.M)
@@ -46,7 +46,7 @@ class Row:
         lines = self.results.split('\n')
         for i, line in enumerate(lines[:-2]):
             words = line.split()
-            if not words or words[0] not in ('size', 'stamped') or len(words) < 7:
+            if not words or words[0] not in ('size', 'stamped', 'response', 'asked') or len(words) < 7:
                 continue
             values = lines[i + 2].split()
             if words[0] == 'size':

@@ -200,6 +200,24 @@ def draw_count(r, plan, rx_depth):
         args['warmup'] = uneven(r, 1, max(1, most // 4))
 
 
+def draw_pace(r, plan):
+    """A schedule that takes 1 to 250 ms, or a pause behind each answer of a latency test."""
+    if r.random() < 0.75:
+        return
+    args = plan.args
+    messages = plan.total() * args.get('qp', 1)
+    if plan.tests == ['lat'] and r.random() < 0.3:
+        args['gap'] = f'{r.randint(0, 250_000 // messages)}us'
+        return
+    args.pop('batch', None)
+    args['rate'] = max(10, int(messages / r.uniform(0.001, 0.25)))
+    if r.random() < 0.4:
+        args['burst'] = uneven(r, 1, min(40, args['rate'] // 4))  # 20 mean gaps are within 5 s
+    if r.random() < 0.5:
+        args['arrival'] = 'poisson'
+        args['seed'] = r.randint(1, 1 << 50)
+
+
 def draw_faults(r, plan):
     """What a run has to survive: loss, a wire, a slow device, completions that are late."""
     messages = plan.total() * plan.args.get('qp', 1)
@@ -231,6 +249,7 @@ def legal(r):
     draw_verify(r, plan, depth, rx_depth)
     draw_count(r, plan, rx_depth)
     draw_devices(r, plan, depth, rx_depth)
+    draw_pace(r, plan)
     draw_faults(r, plan)
     draw_path(r, plan)
     draw_retries(r, plan)
@@ -256,6 +275,15 @@ REFUSALS = (
     (2, {'inline': 8}, {}, 'read', 'bw', '--inline 8'),
     (2, {'signal': 2}, {}, 'read', 'lat', '--signal 2'),
     (2, {'duration': 1}, {}, 'write', 'bw', '--duration 1'),
+    (2, {'burst': 2}, {}, 'write', 'bw', '--burst 2'),
+    (2, {'arrival': 'poisson'}, {}, 'send', 'lat', '--arrival poisson'),
+    (2, {'rate': 1000, 'seed': 2}, {}, 'write', 'bw', '--seed 2'),
+    (2, {'rate': 1000, 'batch': 2}, {}, 'read', 'bw', '--batch 2 with --rate'),
+    (2, {'rate': 1000, 'gap': '1us'}, {}, 'read', 'lat', '--gap with --rate'),
+    (2, {'gap': '1us'}, {}, 'write', 'bw', '--gap with --test bw'),
+    (2, {'rate': 0.1}, {}, 'fadd', 'bw', '--stall-timeout with --rate'),
+    (2, {'rate': '2G'}, {}, 'write', 'bw', "--rate '2G'"),
+    (2, {'rate': '1Gb'}, {}, 'write', 'bw', "--rate '1Gb'"),
     (2, {'qp': 0}, {}, 'write', 'bw', '--qp'),
     (2, {'tos': 4}, {}, 'write', 'bw', '--tos 4: '),
     (2, {'rdma-cm': None, 'tos': 4, 'tclass': 8}, {}, 'write', 'bw', '--tos 4 with --tclass 8: '),

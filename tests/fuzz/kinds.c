@@ -347,6 +347,10 @@ static void check_result(const void *at)
 	MUST(!m->closed || m->window.t1 >= m->window.t0, "a window of less than nothing");
 	check_latency(&m->latency);
 	check_counters(&m->counters);
+	if (m->pace.active) {
+		check_latency(&m->pace.response);
+		check_latency(&m->pace.lateness);
+	}
 	MUST(rc == 0 || rc == -ENODATA, "series: %d", rc);
 	if (!rc)
 		MUST(rates.min >= 0 && rates.min <= rates.median && rates.median <= rates.max &&

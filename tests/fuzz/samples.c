@@ -184,6 +184,18 @@ bool sample_abort(void *at, unsigned int number)
 	return number < 2;
 }
 
+/* A side with a schedule that it did not keep. */
+static void sample_pace(struct pace_measure *p)
+{
+	*p = (struct pace_measure){ .active = true, .backlog = HUGE_NUMBER, .kept = 0.5 };
+	histogram_reset(&p->response);
+	histogram_reset(&p->lateness);
+	for (uint64_t i = 0; i < 30; i++) {
+		histogram_record(&p->response, 10000 * i + 20000);
+		histogram_record(&p->lateness, 10000 * i);
+	}
+}
+
 /* 0: nothing was measured here, 1: a few samples, 2: many, and numbers that are strings. */
 bool sample_result(void *at, unsigned int number)
 {
@@ -224,5 +236,7 @@ bool sample_result(void *at, unsigned int number)
 	}
 	m->data_errors = number == 2 ? HUGE_NUMBER : 0;
 	TEXT(m->data_fault, number == 2 ? "slot 3, byte 17" : "");
+	if (number == 2)
+		sample_pace(&m->pace);
 	return number < 3;
 }

@@ -276,7 +276,8 @@ static void open_qp(struct sim *s, uint32_t i)
 	s->qp[i].verbs.qp_num = i;
 	*q = (struct lane_qp){
 		.qp = &s->qp[i].verbs, .index = i, .wr = s->wr[i], .recv = s->recv[i],
-		.stamps = s->stamps[i], .results = s->results[i],
+		.stamps = s->stamps[i], .intended = s->intended[i],
+		.results = s->results[i],
 	};
 	for (uint32_t k = 0; k < s->lane.wr_count; k++) {
 		s->sge[i][k] = (struct ibv_sge){ .addr = (uintptr_t)&s->results[i][k] };
@@ -346,6 +347,10 @@ static void open_lane(struct sim *s)
 		.samples = p->sampled ? &s->samples : NULL,
 		.marker_in = &s->marker_in, .marker_out = &s->marker_out,
 	};
+	pace_init(&s->lane.pace, &(struct pace_plan){
+			.rate = p->rate, .burst = p->burst_size, .poisson = p->polls & 1,
+			.seed = p->polls, .gap_ns = p->rate ? 0 : p->burst_size,
+		}, &s->lane.clock);
 	if (p->timed) {
 		s->lane.window = UINT64_MAX / 2;
 	} else {
@@ -372,6 +377,8 @@ void sim_open(struct sim *s, const struct sim_plan *plan, uint64_t seed)
 	atomic_store(&s->control.expected, LANE_UNKNOWN);
 	memset(&s->measure, 0, sizeof(s->measure));
 	histogram_reset(&s->measure.latency);
+	histogram_reset(&s->measure.pace.response);
+	histogram_reset(&s->measure.pace.lateness);
 	histogram_reset(&s->spare);
 	s->samples.count = 0;
 	open_groups(s);

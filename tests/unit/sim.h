@@ -34,6 +34,8 @@ struct sim_plan {
 	uint32_t depth, batch, signal, rx_depth, qps, groups, stamp, eager;
 	bool timed;     /* ended by the stop word after `polls` polls, not by a count */
 	uint32_t polls;
+	uint64_t rate; /* messages in 10^9 s, with a schedule */
+	uint32_t burst_size;
 	bool sends, receives, immediate, memory, predicts, shared;
 	bool sampled;     /* samples are kept one by one */
 	bool misnumbered; /* the peer's immediate data are wrong */
@@ -94,6 +96,7 @@ struct sim {
 	struct ibv_recv_wr recv[SIM_QPS][SIM_RING];
 	uint64_t results[SIM_QPS][SIM_RING];
 	uint64_t stamps[SIM_QPS][2 * SIM_DEPTH];
+	uint64_t intended[SIM_QPS][2 * SIM_DEPTH];
 	unsigned char marker_in, marker_out;
 };
 

@@ -438,7 +438,7 @@ static void out_of_range(void **state)
 		{ "POINT", "iters", "140737488355329" },
 		{ "POINT", "direction", "3" },
 		{ "POINT", "direction", "\"both\"" },
-		{ "POINT", "qp", "0" },
+		{ "POINT", "qp", "0" }, { "POINT", "burst", "0" },
 		{ "POINT", "qp", "1025" },
 		{ "POINT", "qp", "\"0x100000001\"" },
 		{ "POINT", "outs", "256" },

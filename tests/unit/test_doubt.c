@@ -436,7 +436,7 @@ static void both_directions(void **state)
 static void list_is_closed(void **state)
 {
 	(void)state;
-	assert_int_equal(doubt_count(), 23);
+	assert_int_equal(doubt_count(), 24);
 	for (size_t i = 0; i < doubt_count(); i++)
 		for (size_t j = 0; j < i; j++)
 			assert_string_not_equal(doubt_key(i), doubt_key(j));

@@ -152,7 +152,9 @@ static void check_totals(const char *what, uint64_t n)
 	CHECK(!sim->plan.sends || reached & LANE_SENT);
 	CHECK(!sim->measure.opened || (reached & (LANE_WARM | LANE_CLOSED)) == 3);
 	/* What is outstanding when the load ends is reaped without being timed. */
-	if (sim->plan.stamp && !sim->plan.timed && !sim->plan.receives)
+	if (sim->plan.rate) /* the spare one has its responses and lateness too */
+		CHECK(sim->measure.latency.m.n <= stamped || !sim->plan.stamp);
+	else if (sim->plan.stamp && !sim->plan.timed && !sim->plan.receives)
 		CHECK(sim->spare.m.n + sim->measure.latency.m.n == stamped);
 	else if (sim->plan.stamp)
 		CHECK(sim->spare.m.n + sim->measure.latency.m.n <= stamped);
@@ -287,8 +289,8 @@ static void initiators(void **state)
 		p.memory = draw(&random, 0, 1);
 		p.immediate = !p.memory && p.immediate;
 		p.sampled = n & 1;
-		run(what, n, &p,
-		    pingpong_initiator(p.memory ? ECHO_MEMORY : ECHO_RECV, p.sampled));
+		run(what, n, &p, pingpong_initiator(p.memory ? ECHO_MEMORY : ECHO_RECV, false,
+						    p.sampled));
 		CHECK(sim->spare.m.n + sim->measure.latency.m.n == sim->qp[0].messages);
 	}
 }
@@ -326,7 +328,7 @@ static void wrong_numbers(void **state)
 		p.receives = p.immediate = p.misnumbered = true;
 		p.arrivals = p.iters + p.warmup;
 		p.peer = SIM_ECHO;
-		run("initiator", n, &p, pingpong_initiator(ECHO_RECV, false));
+		run("initiator", n, &p, pingpong_initiator(ECHO_RECV, false, false));
 		p.peer = SIM_ASKER;
 		run("responder", n, &p, pingpong_responder(ECHO_RECV));
 		p.qps = draw(&random, 1, SIM_QPS);
@@ -334,6 +336,84 @@ static void wrong_numbers(void **state)
 		run("duplex", n, &p, stream_duplex);
 		p.sends = false;
 		run("receiver", n, &p, stream_receive);
+	}
+}
+
+/* By schedule, of up to so many messages a microsecond: late most of the time, or hardly. */
+static struct sim_plan draw_paced(uint64_t *random)
+{
+	struct sim_plan p = draw_plan(random);
+
+	p.sends = true;
+	p.batch = 1;
+	p.iters = p.iters > 50 ? 50 : p.iters;
+	p.rate = sim_draw(random, 1, 100) * UINT64_C(10000000000000000);
+	p.burst_size = draw_edge(random, 1, 20);
+	return p;
+}
+
+/* Messages are spread in turn; each that was timed has a response, and is late by that much. */
+static void check_paced(const char *what, uint64_t n)
+{
+	const struct measure *m = &sim->measure;
+	uint64_t most = sim->qp[0].messages, least = most;
+
+	for (uint32_t i = 1; i < sim->plan.qps; i++) {
+		CHECK(sim->qp[i].messages <= sim->qp[i - 1].messages);
+		least = sim->qp[i].messages;
+	}
+	CHECK(most - least <= 1);
+	CHECK(m->pace.response.m.n == m->latency.m.n);
+	CHECK(m->pace.response.m.sum >= m->latency.m.sum);
+	CHECK(m->pace.active == m->opened);
+}
+
+static void paced_streams(void **state)
+{
+	uint64_t random = seed + 8;
+
+	(void)state;
+	for (uint64_t n = 0; n < 600; n++) {
+		struct sim_plan p = draw_paced(&random);
+
+		p.predicts = draw(&random, 0, 1);
+		p.immediate = !p.predicts && p.immediate;
+		if (draw(&random, 0, 1)) {
+			p.predicts = false;
+			p.receives = true;
+			p.peer = SIM_SENDER;
+			p.arrivals = p.timed ? UINT64_MAX : p.iters + p.warmup;
+		}
+		p.sampled = n & 1;
+		run("paced stream", n, &p, stream_paced);
+		check_paced("paced stream", n);
+	}
+}
+
+static void paced_latencies(void **state)
+{
+	uint64_t random = seed + 9;
+
+	(void)state;
+	for (uint64_t n = 0; n < 600; n++) {
+		struct sim_plan p = draw_paced(&random);
+		bool echoes = draw(&random, 0, 1);
+
+		p.qps = p.groups = 1;
+		p.sampled = n & 1;
+		p.stamp = 0;
+		p.rate = draw(&random, 0, 2) ? p.rate : 0; /* else it has gaps */
+		p.receives = echoes;
+		p.peer = echoes ? SIM_ECHO : SIM_IDLE;
+		p.memory = echoes && draw(&random, 0, 1);
+		p.predicts = !echoes;
+		p.signal = echoes ? p.signal : 1;
+		p.immediate = echoes && !p.memory && p.immediate;
+		run("paced latency", n, &p, !echoes ? roundtrip_paced :
+		    pingpong_initiator(p.memory ? ECHO_MEMORY : ECHO_RECV, true,
+				       p.sampled));
+		if (p.rate)
+			check_paced("paced latency", n);
 	}
 }
 
@@ -369,6 +449,8 @@ int main(void)
 		cmocka_unit_test(initiators),
 		cmocka_unit_test(responders),
 		cmocka_unit_test(wrong_numbers),
+		cmocka_unit_test(paced_streams),
+		cmocka_unit_test(paced_latencies),
 	};
 
 	return cmocka_run_group_tests(tests, open_sim, close_sim);

@@ -187,7 +187,7 @@ static void worse_direction_counts(void **state)
 static void mistakes_are_named(void **state)
 {
 	(void)state;
-	refused("p98<3us", "no column 'p98'; there are size, lat_samples, lat_min, lat_p50");
+	refused("p98<3us", "no column 'p98'; there are size, samples, min, p50");
 	refused("bw", "no comparison");
 	refused("", "no comparison");
 	refused("<3us", "no column ''");

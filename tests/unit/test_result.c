@@ -189,6 +189,48 @@ static void series_merge_is_unsigned(void **state)
 	json_decref(json);
 }
 
+/* Two histograms more of a side with a schedule, and nothing of one without. */
+static void pace_on_the_wire(void **state)
+{
+	static const struct {
+		const char *path, *value, *named;
+	} bad[] = {
+		{ "pace", "[]", "pace" },
+		{ "pace.backlog_messages", "-1", "backlog_messages" },
+		{ "pace.kept", "\"x\"", "kept" },
+		{ "pace.response_ns", "3", "response_ns" },
+		{ "pace.lateness_ns", "{}", "sub_bucket_bits" },
+		{ "pace.lateness_ns", "{\"sub_bucket_bits\": 7}", "n" },
+	};
+	struct pace_measure *p = &measured->pace;
+	const char *named;
+	char key[32];
+	json_t *json = wire(message_result(measured));
+
+	(void)state;
+	assert_null(json_object_get(json, "pace"));
+	assert_int_equal(message_get_result(json, got, &named), 0);
+	assert_false(got->pace.active);
+	json_decref(json);
+	*p = (struct pace_measure){ .active = true, .backlog = (1ULL << 53) + 1, .kept = 0.1 };
+	histogram_reset(&p->response);
+	histogram_reset(&p->lateness);
+	histogram_record(&p->response, 3000);
+	histogram_record(&p->lateness, 0);
+	histogram_record(&p->lateness, 700);
+	json = wire(message_result(measured));
+	assert_int_equal(message_get_result(json, got, &named), 0);
+	assert_memory_equal(&got->pace, p, sizeof(*p));
+	json_decref(json);
+	for (size_t i = 0; i < COUNT_OF(bad); i++) {
+		json = wire(message_result(measured));
+		set_path(json, bad[i].path, bad[i].value, key, sizeof(key));
+		check_refused(json, bad[i].named, bad[i].path);
+		json_decref(json);
+	}
+	*p = (struct pace_measure){ 0 };
+}
+
 static void series_limits(void **state)
 {
 	json_t *json = wire(message_result(measured)), *s = json_object_get(json, "series");
@@ -294,6 +336,7 @@ int main(void)
 		cmocka_unit_test(moments_must_be_possible),
 		cmocka_unit_test(window_must_not_be_negative),
 		cmocka_unit_test(series_merge_is_unsigned),
+		cmocka_unit_test(pace_on_the_wire),
 		cmocka_unit_test(series_limits),
 		cmocka_unit_test(more_counters_than_room),
 		cmocka_unit_test(largest_result_fits_a_frame),

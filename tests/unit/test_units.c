@@ -346,6 +346,40 @@ static void print_rate(void **state)
 	check_text(units_rate, known, COUNT_OF(known));
 }
 
+static void print_asked_rate(void **state)
+{
+	static const struct {
+		const char *given, *text;
+	} known[] = {
+		{ "0", "0" }, { "1", "1" }, { "999", "999" }, { "0.5", "0.5" }, { "1000", "1k" },
+		{ "1500", "1500" }, { "1.5M", "1500k" }, { "0.001", "0.001" }, { "20k", "20k" },
+		{ "10Gb/s", "10Gb/s" }, { "10Gbit/s", "10Gb/s" }, { "1MB/s", "8Mb/s" },
+		{ "1KiB/s", "8192b/s" }, { "2Tb/s", "2Tb/s" }, { "0b/s", "0b/s" },
+		{ "1000G", "1T" },
+	};
+	char buf[UNITS_TEXT_SIZE];
+	uint64_t rate;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(known); i++) {
+		assert_int_equal(units_parse_rate(known[i].given, &rate), 0);
+		assert_string_equal(units_rate_asked(buf, sizeof(buf), rate), known[i].text);
+	}
+}
+
+/* What is rounded is a whole number of a double's digits: it is the same when read again. */
+static void round_rate(void **state)
+{
+	(void)state;
+	assert_int_equal(units_rate_round(0), 0);
+	assert_int_equal(units_rate_round(999999999999999), 999999999999999);
+	assert_int_equal(units_rate_round(1000000000000004), 1000000000000000);
+	assert_int_equal(units_rate_round(1000000000000005), 1000000000000010);
+	assert_int_equal(units_rate_round(41666666666666667), 41666666666666700);
+	assert_int_equal(units_rate_round(999999999999999999), 1000000000000000000);
+	assert_int_equal(units_rate_round(1000000000000000000), 1000000000000000000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -358,6 +392,8 @@ int main(void)
 		cmocka_unit_test(print_count),
 		cmocka_unit_test(parse_rate),
 		cmocka_unit_test(print_rate),
+		cmocka_unit_test(print_asked_rate),
+		cmocka_unit_test(round_rate),
 	};
 
 	return cmocka_run_group_tests_name("units", tests, NULL, NULL);

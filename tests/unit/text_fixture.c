@@ -41,6 +41,8 @@ int open_fixture(void **state)
 	f->result.side[SIDE_SERVER].measure = &f->server;
 	histogram_reset(&f->client.latency);
 	histogram_reset(&f->server.latency);
+	histogram_reset(&f->client.pace.response);
+	histogram_reset(&f->client.pace.lateness);
 	*state = f;
 	return 0;
 }
