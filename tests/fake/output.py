@@ -11,6 +11,8 @@ SETTING = re.compile(r'(?:^|(?<= ))(iters|warmup|qp|tx-depth|rx-depth|batch|sign
 COUNTS = re.compile(r'^(client|server): posted (\S+), completed (\S+), received (\S+); '
                     r'(\S+) before the window$', re.M)
 OWN = re.compile(r"^the (client|server)'s own window: (\d+) messages in (\S+) s, (\S+) MiB/s$", re.M)
+HEADS = {('size', 'samples'), ('size', 'messages'), ('stamped', 'min'), ('response', 'min'),
+         ('asked', 'achieved')}
 FACTOR = {'': 1, ' B': 1, ' KiB': 1 << 10, ' MiB': 1 << 20}
 
 
@@ -46,7 +48,7 @@ class Row:
         lines = self.results.split('\n')
         for i, line in enumerate(lines[:-2]):
             words = line.split()
-            if not words or words[0] not in ('size', 'stamped', 'response', 'asked') or len(words) < 7:
+            if len(words) < 7 or tuple(words[:2]) not in HEADS:
                 continue
             values = lines[i + 2].split()
             if words[0] == 'size':

@@ -282,7 +282,7 @@ REFUSALS = (
     (2, {'rate': 1000, 'gap': '1us'}, {}, 'read', 'lat', '--gap with --rate'),
     (2, {'gap': '1us'}, {}, 'write', 'bw', '--gap with --test bw'),
     (2, {'rate': 0.1}, {}, 'fadd', 'bw', '--stall-timeout with --rate'),
-    (2, {'rate': '2G'}, {}, 'write', 'bw', "--rate '2G'"),
+    (2, {'rate': '2G'}, {}, 'write', 'bw', '--rate 2G with'),
     (2, {'rate': '1Gb'}, {}, 'write', 'bw', "--rate '1Gb'"),
     (2, {'qp': 0}, {}, 'write', 'bw', '--qp'),
     (2, {'tos': 4}, {}, 'write', 'bw', '--tos 4: '),
