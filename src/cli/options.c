@@ -268,6 +268,7 @@ static bool is_word(const char *word, const char *text)
 int option_parse_value(const struct option_row *row, const char *text, uint64_t *num)
 {
 	char min[48], max[48];
+	uint64_t amount;
 	int rc;
 
 	for (const struct option_word *w = row->words; w && w->word; w++) {
@@ -279,7 +280,8 @@ int option_parse_value(const struct option_row *row, const char *text, uint64_t 
 	rc = parse_number(row, text, num);
 	if (rc == -EINVAL)
 		return told_bad(row, text);
-	if (rc == 0 && *num >= row->min && *num <= row->max)
+	amount = row->kind == OPTION_RATE ? *num & ~UNITS_RATE_BITS : *num;
+	if (rc == 0 && amount >= row->min && amount <= row->max)
 		return 0;
 	print_quantity(row, row->min, min, sizeof(min));
 	print_quantity(row, row->max, max, sizeof(max));

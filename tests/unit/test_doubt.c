@@ -433,6 +433,39 @@ static void both_directions(void **state)
 	     "verdict");
 }
 
+/* What is by schedule is judged by it; of what a full queue is judged by nothing is said. */
+static void by_schedule(void **state)
+{
+	struct fixture *f = *state;
+
+	fill_bw(f);
+	plan(f, "--op write --test bw -s 64K --rate 10101"); /* 10,000 are 99.00 % */
+	f->client.pace.active = true;
+	f->client.pace.kept = 0.5;
+	none(f);
+	plan(f, "--op write --test bw -s 64K --rate 10102"); /* 98.99 % */
+	only(f, "backlog", "backlog: 99.0 % of the schedule was kept, so that messages waited for "
+	     "each other and the response times grew with the length of the run");
+	plan(f, "--op write --test bw -s 64K --rate 10102 --arrival poisson");
+	f->client.pace.kept = 0.99;
+	none(f);
+	f->client.pace.kept = 0.25;
+	only(f, "backlog", "backlog: 25.0 % of the schedule was kept, so that messages waited for "
+	     "each other and the response times grew with the length of the run");
+	f->client.pace.active = false;
+	none(f);
+	/* As many as the queue holds leave one by one; random arrivals vary; so do bursts. */
+	plan(f, "--op write --test bw -n 20000 -t 20000 --rate 10k");
+	none(f);
+	for (uint64_t i = 1; i <= 20; i++)
+		f->client.series.point[i].count = 20 + i * 1000 + (i & 1) * 200;
+	assert_non_null(find(f, "varying"));
+	plan(f, "--op write --test bw --rate 10k --burst 200");
+	none(f);
+	plan(f, "--op write --test bw --rate 10k --arrival poisson");
+	none(f);
+}
+
 static void list_is_closed(void **state)
 {
 	(void)state;
@@ -451,7 +484,8 @@ int main(void)
 		TEST(first_interval),	 TEST(drift),		 TEST(varying),
 		TEST(bimodal),		 TEST(coarse_clock),	 TEST(bandwidth_delay),
 		TEST(read_limited),	 TEST(counters),	 TEST(several_counters),
-		TEST(both_directions),	 cmocka_unit_test(list_is_closed),
+		TEST(both_directions),	 TEST(by_schedule),
+		cmocka_unit_test(list_is_closed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 /*
- * The rows of the golden files: a latency, both directions at once of which one has stamps, one
- * that failed. The ends are the fixture's.
+ * The rows of the golden files: a latency, both directions at once of which one has stamps, one by
+ * a schedule that was not kept, one that failed. The ends are the fixture's.
  */
 static void fill_lat(struct fixture *f)
 {
@@ -26,7 +26,7 @@ static void fill_lat(struct fixture *f)
 	for (uint64_t i = 0; i < 2000; i++)
 		histogram_record(&f->client.latency, 200 + i % 10);
 	f->result.row = 0;
-	f->result.rows = 3;
+	f->result.rows = 4;
 }
 
 static void fill_both(struct fixture *f)
@@ -43,16 +43,35 @@ static void fill_both(struct fixture *f)
 	f->result.row = 1;
 }
 
+/* At half of the rate that was asked for. */
+static void fill_paced(struct fixture *f)
+{
+	plan(f, "--op read --test lat -s 64 -n 2000 --rate 10k");
+	fill_measure(&f->client, 2000, 4 * SECOND / 10);
+	histogram_reset(&f->client.latency);
+	histogram_reset(&f->client.pace.response);
+	histogram_reset(&f->client.pace.lateness);
+	f->client.pace.active = true;
+	f->client.pace.backlog = 1000;
+	f->client.pace.kept = 0.5;
+	for (uint64_t i = 0; i < 2000; i++) {
+		histogram_record(&f->client.latency, 200000);
+		histogram_record(&f->client.pace.response, 100000 * i + 200000);
+		histogram_record(&f->client.pace.lateness, 100000 * i);
+	}
+	f->result.row = 2;
+}
+
 static void fill_failed(struct fixture *f)
 {
 	plan(f, "--op read --test bw -s 4K -n 10");
 	f->result.side[SIDE_CLIENT].measure = NULL;
 	f->result.side[SIDE_SERVER].measure = NULL;
 	f->result.failed = "read failed, of \"rxe0\" | status 12";
-	f->result.row = 2;
+	f->result.row = 3;
 }
 
-static void (*const rows[])(struct fixture *f) = { fill_lat, fill_both, fill_failed };
+static void (*const rows[])(struct fixture *f) = { fill_lat, fill_both, fill_paced, fill_failed };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
 /* What a run of those rows prints. */

@@ -94,8 +94,40 @@ static void fill_partial(struct fixture *f)
 	f->result.failed = "the peer has gone";
 }
 
+/* By schedule, at a rate of more digits than a double keeps: 1,000 responses, ever later. */
+static void fill_paced(struct fixture *f)
+{
+	plan(f, "--op read --test lat -s 3 -n 1000 --rate 1Gb/s");
+	fill_measure(&f->client, 1000, SECOND / 10);
+	f->result.side[SIDE_SERVER].measure = NULL;
+	f->client.pace.active = true;
+	f->client.pace.backlog = 499;
+	f->client.pace.kept = 1.0 / 3;
+	histogram_reset(&f->client.pace.response);
+	histogram_reset(&f->client.pace.lateness);
+	for (uint64_t i = 0; i < 1000; i++) {
+		histogram_record(&f->client.latency, 20000);
+		histogram_record(&f->client.pace.lateness, 10000 * i);
+		histogram_record(&f->client.pace.response, 10000 * i + 20000);
+	}
+}
+
+/* What is not stamped has no response; a schedule of random arrivals. */
+static void fill_unstamped(struct fixture *f)
+{
+	plan(f, "--op write --test bw -s 64 -n 1000 --rate 0.5 --arrival poisson --stamp off "
+	     "--stall-timeout 100");
+	fill_measure(&f->client, 1000, 2000 * SECOND);
+	f->result.side[SIDE_SERVER].measure = NULL;
+	f->client.pace.active = true;
+	f->client.pace.kept = 1;
+	histogram_reset(&f->client.pace.response);
+	histogram_reset(&f->client.pace.lateness);
+	histogram_record(&f->client.pace.lateness, 0);
+}
+
 static void (*const fills[])(struct fixture *f) = {
-	fill_lat, fill_both, fill_target, fill_failed, fill_partial,
+	fill_lat, fill_both, fill_target, fill_failed, fill_partial, fill_paced, fill_unstamped,
 };
 
 /* Through text, as a file is. */
@@ -161,6 +193,9 @@ static void same_measure(const struct measure *a, const struct measure *b)
 		assert_string_equal(x->name, y->name);
 		assert_true(x->before == y->before && x->after == y->after);
 	}
+	assert_int_equal(a->pace.active, b->pace.active);
+	if (a->pace.active)
+		assert_memory_equal(&a->pace, &b->pace, sizeof(a->pace));
 	assert_string_equal(a->clock, b->clock);
 	assert_int_equal(a->divisor, b->divisor);
 }
@@ -283,6 +318,39 @@ static void si_units(void **state)
 	json_decref(row);
 }
 
+/* The rate as a user gave it, without one null; times of a schedule whole. */
+static void schedules(void **state)
+{
+	struct fixture *f = *state;
+	json_t *row, *rate;
+
+	fill_paced(f);
+	row = record_encode(&f->result);
+	rate = json_object_get(json_object_get(row, "config"), "rate_msg_per_s");
+	assert_true(json_number_value(json_object_get(rate, "value")) == 41666666.6666667);
+	assert_string_equal(json_string_value(json_object_get(rate, "reason")), "1Gb/s");
+	assert_true(flow_number(row, 0, "responses") == 1000);
+	assert_true(flow_number(row, 0, "response_min_ns") == 20000);
+	assert_true(flow_number(row, 0, "response_max_ns") == 10010000);
+	assert_true(flow_number(row, 0, "response_mean_ns") == 5015000);
+	assert_true(flow_number(row, 0, "late_max_ns") == 9990000);
+	assert_true(flow_number(row, 0, "rate_asked_per_s") == 41666666.6666667);
+	assert_true(flow_number(row, 0, "rate_achieved_per_s") == 10000);
+	assert_true(flow_number(row, 0, "backlog") == 499);
+	json_decref(row);
+	close_fixture(state);
+	open_fixture(state);
+	f = *state;
+	fill_lat(f);
+	row = record_encode(&f->result);
+	rate = json_object_get(json_object_get(row, "config"), "rate_msg_per_s");
+	assert_true(json_is_null(json_object_get(rate, "value")));
+	assert_true(json_is_null(json_object_get(json_object_get(row, "client"), "pace")));
+	assert_true(isnan(flow_number(row, 0, "response_p50_ns")));
+	assert_true(isnan(flow_number(row, 0, "rate_achieved_per_s")));
+	json_decref(row);
+}
+
 /* Each key of a row once missing: it is named, and nothing is made up for it. */
 static void missing_keys(void **state)
 {
@@ -324,7 +392,8 @@ static void wrong_values(void **state)
 	} known[] = {
 		{ "op", "\"nope\"" }, { "op", "0" }, { "test", "\"x\"" }, { "test", "1" },
 		{ "direction", "7" }, { "size_bytes", "-1" }, { "size_bytes", "\"64\"" },
-		{ "size_bytes", "null" }, { "size_bytes", "0" }, { "mtu_bytes", "true" },
+		{ "rate_msg_per_s", "\"1k\"" }, { "rate_msg_per_s", "-1" },
+		{ "rate_msg_per_s", "1e30" }, { "size_bytes", "null" }, { "size_bytes", "0" }, { "mtu_bytes", "true" },
 	};
 	struct fixture *f = *state;
 	struct record *record = malloc(sizeof(*record));
@@ -349,6 +418,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(round_trip),   TEST(ends_round_trip), TEST(si_units),
+		TEST(schedules),
 		TEST(missing_keys), TEST(wrong_values),
 	};
 

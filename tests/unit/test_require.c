@@ -124,6 +124,33 @@ static void units_and_names(void **state)
 	check(f, "p99=100us", VERDICT_HOLDS); /* in a row of bandwidth the stamped ones */
 }
 
+/* A row by schedule has names of its own beside those of the service. */
+static void schedules(void **state)
+{
+	struct fixture *f = *state;
+
+	fill_lat(f);
+	check(f, "response_p99<1us", VERDICT_INCONCLUSIVE);
+	plan(f, "--op read --test lat -n 2000 --rate 2010");
+	f->client.pace.active = true;
+	f->client.pace.backlog = 7;
+	f->client.divisor = 1;
+	histogram_reset(&f->client.pace.response);
+	histogram_reset(&f->client.pace.lateness);
+	for (int i = 0; i < 2000; i++) {
+		histogram_record(&f->client.pace.response, 9000);
+		histogram_record(&f->client.pace.lateness, 3000);
+	}
+	check(f, "p99=6us", VERDICT_HOLDS);
+	check(f, "response_p99=9us", VERDICT_HOLDS);
+	check(f, "response_max<9us", VERDICT_FAILS);
+	check(f, "late_p99<=3us", VERDICT_HOLDS);
+	check(f, "rate_achieved>=2k/s", VERDICT_HOLDS);
+	check(f, "rate_achieved_percent>=99.6", VERDICT_FAILS);
+	check(f, "kept>=99.5", VERDICT_HOLDS);
+	check(f, "backlog<=6", VERDICT_FAILS);
+}
+
 /* "min" is a rate of intervals or a latency: the unit says which. */
 static void unit_tells_columns_apart(void **state)
 {
@@ -317,7 +344,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(operators),
-		TEST(units_and_names),
+		TEST(units_and_names),	TEST(schedules),
 		TEST(unit_tells_columns_apart),
 		TEST(other_tests_do_not_count),
 		TEST(not_measured_is_inconclusive),

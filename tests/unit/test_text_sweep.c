@@ -218,6 +218,37 @@ static void both_tests(void **state)
 	free(r.text);
 }
 
+/* Responses beside the rest of the columns; rows that are a backlog say so. */
+static void schedules(void **state)
+{
+	struct fixture *f = *state;
+	struct run r;
+
+	open_run(&r, f, "--test lat --op send --rate 2k,4Mb/s -s 8");
+	for (unsigned int i = 0; i < 2; i++) {
+		begin_row(&r, i);
+		memset(&f->client, 0, sizeof(f->client));
+		histogram_reset(&f->client.latency);
+		histogram_reset(&f->client.pace.response);
+		fill_measure(&f->client, 2000, S);
+		f->client.pace.active = true;
+		for (unsigned int k = 0; k < 1000; k++) {
+			histogram_record(&f->client.latency, 1000);
+			histogram_record(&f->client.pace.response, 3000);
+		}
+		f->client.divisor = 1;
+		sweep_row(r.out, &f->result);
+	}
+	close_run(&r);
+	expect(r.text, "times are whole: resp from when a message was to leave, the others");
+	expect_no(r.text, "half");
+	expect(r.text, "     rate     achieved    kept  resp p50  resp p99  resp max     p50     p99\n");
+	expect(r.text, "   2000/s      2000.00  100.00      3.00      3.00      3.00    1.00    1.00\n");
+	expect(r.text, "  62500/s      2000.00    3.20      3.00      3.00      3.00    1.00    1.00"
+	       "  backlog\n");
+	free(r.text);
+}
+
 static void few_messages_are_said(void **state)
 {
 	struct run r;
@@ -264,7 +295,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(header), TEST(rows_are_lines), TEST(when_it_pivots),
-		TEST(shuffled_pivot), TEST(both_tests), TEST(few_messages_are_said),
+		TEST(shuffled_pivot), TEST(schedules), TEST(both_tests), TEST(few_messages_are_said),
 		TEST(lowered_values), TEST(plans),
 	};
 

@@ -58,6 +58,12 @@ static void lists_and_ranges(void **state)
 		{ "mtu", "256,4096", "256 4096" },
 		{ "direction", "in,out,both", "1 0 2" },
 		{ "iters", "140737488355328:140737488355328:x9", "140737488355328" },
+		/* Thousandths of messages; of bits with the highest binary digit set. */
+		{ "rate", "10k:100k:x2", "10000000 20000000 40000000 80000000" },
+		{ "rate", "0.5,2k", "500 2000000" },
+		{ "rate", "1k:2k:+0.5k", "1000000 1500000 2000000" },
+		{ "rate", "1b/s:4b/s:x2", "9223372036854776808 9223372036854777808 9223372036854779808" },
+		{ "rate", "1kb/s:1kB/s:+4kb/s", "9223372036855775808 9223372036859775808" },
 	};
 
 	(void)state;
@@ -115,6 +121,16 @@ static void bad_values(void **state)
 		{ "mtu", "256:4096:x2", "--mtu '256:4096:x2': not one of 256, 512" },
 		{ "mtu", "256,300", "--mtu '300': not one of 256, 512" },
 		{ "iters", "1:100001:+1", "--iters '1:100001:+1': more than 100000 values" },
+		{ "rate", "10k:20k", "--rate '10k:20k': a range without a step" },
+		{ "rate", "1k:1Gb/s:x2", "one end is a rate of messages, the other one of data" },
+		{ "rate", "1Mb/s:1Gb/s:+1k", "its step is not a rate of the same unit" },
+		{ "rate", "1k:2k:+1Kb/s", "its step is not a rate of the same unit" },
+		{ "rate", "1k:2k:+0", "the range does not end" },
+		{ "rate", "1k:2k:x1.5", "its step is not a whole number" },
+		{ "rate", "0:2k:x2", "the range does not end" },
+		{ "rate", "1k,2q", "--rate '2q': not a rate" },
+		{ "rate", "1k:1001T:x9", "--rate '1001T': out of range; from 0 to 1000T" },
+		{ "rate", "1b/s,1001Tb/s", "--rate '1001Tb/s': out of range" },
 		{ "qp", "1111111111111111111111111111111111111111111111111111111111111111111111111"
 			"1111111111111", ": out of range; from 1 to " },
 	};
