@@ -303,7 +303,7 @@ edit() {
 		--kind sweep fast.json|no option with numbers varies
 		--kind heatmap sizes.json|exactly two options vary, not size_bytes; take --kind sweep
 		--kind histogram bw.json|no row has latencies
-		--kind sweep --y nosuch sizes.json|--y nosuch: no such column; there are bw_bit_per_s,
+		--kind sweep --y nosuch sizes.json|--y nosuch: no such column; there are backlog, bw_bit_per_s,
 		--kind sweep --x nosuch sizes.json|--x nosuch: no setting that is a number
 		--y lat_p50_ns bw.json|--y lat_p50_ns with --kind intervals
 		--test lat bw.json|no row is left

@@ -43,8 +43,8 @@ response_covers_service() {
 	[ "$(grep -c '^schedule; ' <<<"$output")" -eq 2 ]
 }
 
-@test "0.5 and 999 messages a second of 1 MiB" {
-	rate_kept 0.5 --op write --test bw -s 1M --rate 0.5 -n 2 --warmup 1
+@test "2 messages a second, and 999 of 1 MiB" {
+	rate_kept 2 --op write --test bw -s 4K --rate 2 -n 4 --warmup 1
 	measured --op write --test bw -s 1M --rate 999 -n 20 --warmup 1
 }
 
