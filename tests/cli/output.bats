@@ -233,7 +233,7 @@ leftovers() {
 @test 'what is wrong is found by the validation' {
 	local golden=$SRCDIR/tests/unit/golden/rows.json edit
 	for edit in 's/"exit_code": 0/"exit_code": 3/' 's/"status":"measured"/"status":"planned"/' \
-		's/"n":2000/"n":2001/' 's/"rows_planned": 3/"rows_planned": 4/' \
+		's/"n":2000/"n":2001/' 's/"rows_planned": 4/"rows_planned": 5/' \
 		's/"lid":0/"lid":0,"lod":0/' 's/"lid":0,//' 's/"msg_per_s":500/"msg_per_s":501/'; do
 		sed "$edit" "$golden" >wrong.json
 		run ! cmp -s "$golden" wrong.json
