@@ -43,10 +43,11 @@ SETTINGS = {
     "rx_depth": "Receives posted", "batch": "Work requests a list", "signal": "Signal interval",
     "outs": "Outstanding reads and atomics", "inline_bytes": "Inline limit", "mtu_bytes": "Path MTU",
     "align_bytes": "Buffer alignment", "offset_bytes": "Buffer offset", "stamp": "Stamp interval",
-    "iters": "Messages a queue pair",
+    "iters": "Messages a queue pair", "rate_msg_per_s": "Messages a second, as asked for",
 }
 COLUMNS = {
     "bw_bit_per_s": "Bandwidth", "bw_bytes_per_s": "Bandwidth", "msg_per_s": "Message rate",
+    "rate_achieved_per_s": "Rate achieved", "backlog": "Largest backlog (messages)",
     "lat_samples": "Latency samples", "stamped": "Stamped requests", "window_s": "Window",
 }
 STATISTICS = {"p50": "Median", "min": "Least", "max": "Largest", "mean": "Mean",
@@ -91,6 +92,7 @@ def column_name(key, rows):
     if key in COLUMNS:
         return COLUMNS[key]
     for prefix, what in (("lat_", latency_name(rows)), ("stamped_", latency_name(rows)),
+                         ("response_", "response time"), ("late_", "lateness"),
                          ("interval_", "bandwidth of an interval")):
         if key.startswith(prefix):
             statistic = key[len(prefix):].split("_")[0]
@@ -258,7 +260,8 @@ def values_of(rows, key):
 def choose_x(rows, options, keys):
     if options.x:
         key = options.x.replace("-", "_")
-        key = next((k for k in rows[0].config if k in (key, key + "_bytes", key + "_ns")), None)
+        key = next((k for k in rows[0].config
+                    if k in (key, key + "_bytes", key + "_ns", key + "_msg_per_s")), None)
         if not key or not numeric(rows, key):
             raise Trouble(USAGE, f"--x {options.x}: no setting that is a number in every row; "
                                  f"there are {', '.join(k for k in rows[0].config if numeric(rows, k))}")
@@ -293,6 +296,8 @@ def thin(tics, most=9):
 
 
 def default_columns(rows):
+    if rows[0].config.get("rate_msg_per_s"):
+        return ["response_p50_ns", "response_p99_ns"]
     return ["bw_bit_per_s", "msg_per_s"] if rows[0].test == "bw" else ["lat_p50_ns", "lat_p99_ns"]
 
 

@@ -75,6 +75,17 @@ edit() {
 	END
 }
 
+# At 10,000 to 40,000 a second each operation of 20 us begins when it is due. At 80,000 number 999 is
+# due at 12,487.5 us and ends at 20,000: the median waits for 7.5 ms.
+@test "rates: response times against them" {
+	drawn --data-only rates.json
+	[ "$(head -n 1 out | tr '\t' '|')" = 'curve|Messages a second, as asked for|Median response time (µs)' ]
+	grep -P '^[^\t]*\t10000\t20(\.\d+)?$' out
+	grep -P '^[^\t]*\t80000\t7\d{3}(\.\d+)?$' out
+	drawn --data-only --x rate --y rate_achieved_per_s,backlog rates.json
+	grep -P '^[^\t]*\t80000\t50$' out
+}
+
 # Of 1,000 samples 949 or 950 take 2 us, 40 take 4 us, 10 take 8 us. A bucket from 2,000 ns on is 8
 # ns wide and stands for its last nanosecond, one from 4,000 ns on 16.
 @test "percentiles: the values of the samples, as far as ten are beyond" {
