@@ -164,6 +164,29 @@ static void clashes(void **state)
 	assert_non_null(strstr(fail_last()->text, "--batch 4 with --tx-depth 2"));
 }
 
+/* A rate of data is as many messages as their size makes of it; one that cannot be is told. */
+static void rates(void **state)
+{
+	struct options opt;
+	struct plan plan;
+
+	(void)state;
+	assert_int_equal(parse(&opt, "--op write --test bw --rate 8Mb/s,64Mb/s -s 1000,8000"), 0);
+	assert_int_equal(plan_make(&opt, &plan), 0);
+	assert_int_equal(plan.count, 4);
+	/* The size is before the rate: it varies more slowly. */
+	assert_int_equal(plan.points[0].rate.value, 1000000000000);
+	assert_int_equal(plan.points[1].rate.value, 8000000000000);
+	assert_int_equal(plan.points[2].rate.value, 125000000000);
+	assert_int_equal(plan.points[3].rate.value, 1000000000000);
+	assert_string_equal(plan.points[1].rate.why, "64Mb/s");
+	plan_free(&plan);
+	assert_int_equal(parse(&opt, "--op write --test bw --rate 1k,1Tb/s -s 64,8"), 0);
+	assert_int_equal(plan_make(&opt, &plan), -EINVAL);
+	assert_non_null(strstr(fail_last()->text, "--rate 1Tb/s with messages of 64 bytes"));
+	plan_free(&plan);
+}
+
 static void bad_sweeps(void **state)
 {
 	static const struct {
@@ -312,6 +335,7 @@ int main(void)
 		cmocka_unit_test(all_sizes),
 		cmocka_unit_test(equal_points_are_one),
 		cmocka_unit_test(clashes),
+		cmocka_unit_test(rates),
 		cmocka_unit_test(bad_sweeps),
 		cmocka_unit_test(shuffled),
 		cmocka_unit_test(devices),
