@@ -128,6 +128,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 			.post_send = script.null ? null_post_send : work_post_send,
 			.post_recv = script.null ? null_post_recv : work_post_recv,
 			.req_notify_cq = req_notify_cq,
+			.alloc_mw = window_alloc, .dealloc_mw = window_dealloc,
+			.bind_mw = window_bind,
 		},
 	};
 	pthread_mutex_init(&c->verbs.mutex, NULL);
@@ -142,6 +144,8 @@ int ibv_close_device(struct ibv_context *context)
 	if (c->pds | c->qps | c->cqs | c->mrs)
 		report_violation("closed with %u PDs, %u QPs, %u CQs and %u MRs", c->pds, c->qps,
 				 c->cqs, c->mrs);
+	if (c->mws)
+		report_violation("closed with %u memory windows", c->mws);
 	if (error) {
 		errno = error;
 		return -1;
@@ -178,7 +182,9 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.max_qp_rd_atom = (int)script.max_dest_rd_atomic,
 		.max_qp_init_rd_atom = (int)script.max_rd_atomic,
 		.atomic_cap = script.atomics ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE,
-		.max_pkeys = pkeys(), .phys_port_cnt = 1,
+		.max_pkeys = pkeys(), .phys_port_cnt = 1, .max_mw = FAKE_MRS,
+		.device_cap_flags = (script.windows & 1 ? IBV_DEVICE_MEM_WINDOW : 0) |
+				    (script.windows & 2 ? IBV_DEVICE_MEM_WINDOW_TYPE_2B : 0),
 	};
 	return 0;
 }

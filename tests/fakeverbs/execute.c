@@ -8,7 +8,7 @@
 
 /* What an opcode needs of the memory at both ends. */
 static const struct kind {
-	bool known, receives, immediate, reads, atomic;
+	bool known, receives, immediate, reads, atomic, window;
 	uint32_t remote; /* access flag; of the region and of the queue pair */
 } kinds[] = {
 	[IBV_WR_SEND] = { .known = true, .receives = true },
@@ -25,6 +25,8 @@ static const struct kind {
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = {
 		.known = true, .reads = true, .atomic = true, .remote = IBV_ACCESS_REMOTE_ATOMIC,
 	},
+	[IBV_WR_LOCAL_INV] = { .known = true, .window = true },
+	[IBV_WR_BIND_MW] = { .known = true, .window = true },
 };
 
 /* min_rnr_timer, in microseconds (InfiniBand specification, table 45). */
@@ -95,7 +97,7 @@ static struct fake_access remote(const struct fake_wqe *w, struct node *node,
 {
 	return (struct fake_access){
 		.node = node, .key = w->rkey, .pd = peer->pd, .access = k->remote,
-		.address = w->remote, .length = w->length,
+		.address = w->remote, .length = w->length, .qpn = peer->qpn,
 	};
 }
 
@@ -261,6 +263,10 @@ bool wqe_execute(struct fake_qp *q, struct fake_wqe *w, uint64_t now)
 	w->status = check_local(q, w, k);
 	if (w->status != IBV_WC_SUCCESS)
 		return true;
+	if (k->window) {
+		w->status = window_execute(q, w);
+		return true;
+	}
 	if (q->unanswered > q->retry_cnt) { /* the last one's time is over too */
 		w->status = IBV_WC_RETRY_EXC_ERR;
 		return true;

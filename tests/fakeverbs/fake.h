@@ -22,8 +22,9 @@
 #define FAKE_NODES 126
 #define FAKE_QPS 16383 /* of a node; a QPN is node << 14 | index */
 #define FAKE_QP_BITS 14
-#define FAKE_MRS 16384 /* a key is node << 20 | index << 6 | generation */
-#define FAKE_GENERATION_BITS 6
+#define FAKE_MRS 16384 /* a key is node << 22 | index << 8 | generation; windows have one too */
+#define FAKE_GENERATION_BITS 8 /* as many as ibv_inc_rkey() changes */
+#define FAKE_NODE_SHIFT 22
 #define FAKE_LKEY (1U << 31)
 #define FAKE_GIDS 16
 #define FAKE_SGE 4
@@ -50,6 +51,7 @@ struct fake_script {
 	uint64_t max_rd_atomic, max_dest_rd_atomic, atomics, mtu, lmc, drop, seed;
 	uint64_t status, status_at, recv_status, recv_status_at, lose, duplicate;
 	uint64_t dmabuf, late, stall_at, stall, pace, wire, tick, port_down, corrupt, refuse, overrun;
+	uint64_t windows, reg, reg_page, dereg;
 	uint64_t cm_reject, cm_reject_at, cm_address, cm_address_at, cm_route, cm_route_at;
 	uint64_t cm_unreachable, cm_lose, cm_garble, cm_device, cm_gid, cm_disconnect;
 	bool down, infiniband, talk, virtual_clock, null, null_marker, null_ahead;
@@ -133,6 +135,12 @@ struct shared_mr {
 	bool used;
 	uint32_t key, access, pd, pieces, generation;
 	uint64_t address, length, piece; /* piece: offset of the pieces */
+	uint32_t windows; /* that are bound to it */
+	/* A memory window, which opens onto the pieces of a region while it is bound. */
+	uint32_t window;  /* its type; 0: this is a region */
+	uint32_t region;  /* index of the region; with bound */
+	bool bound;
+	uint32_t qpn;     /* of type 2: the only one that reaches it */
 };
 
 /* Where rdma_cm listens: the number and the identifier of an event channel of that process. */
@@ -210,7 +218,7 @@ struct fake_device {
 
 struct fake_context {
 	struct ibv_context verbs;
-	uint32_t pds, qps, cqs, mrs;
+	uint32_t pds, qps, cqs, mrs, mws;
 };
 
 struct fake_pd {
@@ -236,7 +244,7 @@ const struct ibv_gid_entry *device_gid(const struct ibv_context *c, uint32_t ind
 /* Where `length` bytes at `address` are in this process, by an lkey or rkey; NULL: not allowed. */
 struct fake_access {
 	struct node *node;
-	uint32_t key, pd, access;
+	uint32_t key, pd, access, qpn; /* qpn: who is reached */
 	uint64_t address, length;
 };
 
@@ -246,8 +254,19 @@ bool memory_allowed(const struct fake_access *a);
 void memory_write(const struct fake_access *a, const void *from);
 void memory_read(const struct fake_access *a, void *to);
 
+/* A region or window that is not used yet; NULL: all are. Under the lock. */
+struct shared_mr *memory_free_slot(uint32_t *index);
+
 /* A place of at most a page in a node's memory. */
 void *memory_at(const struct fake_access *a);
+
+/* The verbs of memory windows, and what their requests do. */
+struct fake_wqe;
+struct fake_qp;
+struct ibv_mw *window_alloc(struct ibv_pd *pd, enum ibv_mw_type type);
+int window_dealloc(struct ibv_mw *mw);
+int window_bind(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+enum ibv_wc_status window_execute(const struct fake_qp *q, const struct fake_wqe *w);
 
 void memory_forget(void); /* maps of other processes' memory */
 
@@ -266,6 +285,8 @@ struct fake_wqe {
 	unsigned int flags;
 	uint32_t num_sge, rkey, imm, length;
 	enum ibv_wc_status status;
+	struct ibv_mw *window; /* what is bound */
+	struct ibv_mw_bind_info bind;
 	bool waited; /* for a read before it */
 	struct ibv_sge sge[FAKE_SGE];
 };
@@ -295,6 +316,7 @@ void qp_fail(struct node *n, struct shared_qp *q);
 /* ---- work.c ---- */
 
 int work_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
+int work_post_window(struct ibv_qp *qp, struct ibv_send_wr *wr); /* of type 1, by its verb */
 int work_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int work_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int work_take(struct ibv_cq *cq, int n, struct ibv_wc *wc); /* a poll, without its faults */

@@ -131,7 +131,7 @@ static uint32_t cover(uint64_t from, uint64_t to, struct piece **first)
 	return count;
 }
 
-static struct shared_mr *free_mr(uint32_t *index)
+struct shared_mr *memory_free_slot(uint32_t *index)
 {
 	for (uint32_t i = 0; i < FAKE_MRS; i++) {
 		*index = ++next_mr % FAKE_MRS;
@@ -155,7 +155,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 	if (!mr)
 		return NULL;
 	fabric_lock();
-	s = free_mr(&index);
+	s = memory_free_slot(&index);
 	count = s ? cover(from, to, &first) : 0;
 	if (!count) {
 		fabric_unlock();
@@ -169,7 +169,7 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 		.generation = (s->generation + 1) % (1U << FAKE_GENERATION_BITS),
 		.piece = heap_alloc(count * sizeof(*list)),
 	};
-	s->key = own->number << 20 | index << FAKE_GENERATION_BITS | s->generation;
+	s->key = own->number << FAKE_NODE_SHIFT | index << FAKE_GENERATION_BITS | s->generation;
 	list = node_at(own, s->piece);
 	for (uint32_t i = 0; i < count; i++, first = first->next)
 		list[i] = first->shared;
@@ -182,6 +182,21 @@ static struct ibv_mr *reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint6
 	return mr;
 }
 
+/* On the virtual clock a registration takes its time, for itself and for each of its pages. */
+static void take_time(uint64_t ns)
+{
+	time_stands();
+	if (script.virtual_clock)
+		atomic_fetch_add(&fabric->virtual_now, ns);
+}
+
+static uint64_t pages_of(const void *addr, size_t length)
+{
+	uint64_t page = page_size(), from = (uintptr_t)addr / page;
+
+	return ((uintptr_t)addr + length + page - 1) / page - from;
+}
+
 static struct ibv_mr *register_checked(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova,
 				       unsigned int access)
 {
@@ -192,6 +207,8 @@ static struct ibv_mr *register_checked(struct ibv_pd *pd, void *addr, size_t len
 	if (!error && access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) &&
 	    !(access & IBV_ACCESS_LOCAL_WRITE))
 		error = EINVAL;
+	if (!error && script.reg)
+		take_time(script.reg + script.reg_page * pages_of(addr, length));
 	if (!error)
 		return reg_mr(pd, addr, length, iova, access);
 	errno = error;
@@ -235,12 +252,19 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 	struct shared_mr *s;
 	struct shared_piece *list;
 
+	s = &own->shared->mr[mr->handle];
+	if (!error && s->windows) {
+		report_violation("a memory region goes while %u windows are bound to it",
+				 s->windows);
+		error = EBUSY;
+	}
 	if (error) {
 		errno = error;
 		return error;
 	}
+	if (script.dereg)
+		take_time(script.dereg);
 	fabric_lock();
-	s = &own->shared->mr[mr->handle];
 	report_line("mr length=%llu relaxed=%u", (unsigned long long)s->length,
 		    !!(s->access & IBV_ACCESS_RELAXED_ORDERING));
 	list = node_at(own, s->piece);
@@ -263,9 +287,11 @@ static const struct shared_mr *find_mr(const struct fake_access *a)
 	uint32_t key = a->key & ~FAKE_LKEY;
 	const struct shared_mr *s;
 
-	if (key >> 20 != a->node->number)
+	if (key >> FAKE_NODE_SHIFT != a->node->number)
 		return NULL;
 	s = &a->node->shared->mr[key >> FAKE_GENERATION_BITS & (FAKE_MRS - 1)];
+	if (s->window && (a->key & FAKE_LKEY || !s->bound || (s->qpn && s->qpn != a->qpn)))
+		return NULL; /* a window is for others, and those of type 2 for one queue pair */
 	return s->used && s->key == key ? s : NULL;
 }
 

@@ -52,6 +52,7 @@ static const enum ibv_wc_opcode wc_opcodes[] = {
 	[IBV_WR_RDMA_WRITE] = IBV_WC_RDMA_WRITE, [IBV_WR_RDMA_WRITE_WITH_IMM] = IBV_WC_RDMA_WRITE,
 	[IBV_WR_RDMA_READ] = IBV_WC_RDMA_READ, [IBV_WR_ATOMIC_CMP_AND_SWP] = IBV_WC_COMP_SWAP,
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = IBV_WC_FETCH_ADD,
+	[IBV_WR_LOCAL_INV] = IBV_WC_LOCAL_INV, [IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
 };
 
 /* A completion, as the script wants it. */
@@ -112,11 +113,17 @@ static bool must_wait_for_reads(const struct fake_qp *q, const struct fake_wqe *
 	return outstanding >= q->max_rd_atomic;
 }
 
+/* Requests that stay on this side: the wire does not see them. */
+static bool is_of_window(enum ibv_wr_opcode opcode)
+{
+	return opcode == IBV_WR_BIND_MW || opcode == IBV_WR_LOCAL_INV;
+}
+
 /* When the completion of a request that is executed now is there. */
-static uint64_t due_at(struct fake_qp *q, uint64_t now)
+static uint64_t due_at(struct fake_qp *q, const struct fake_wqe *w, uint64_t now)
 {
 	static uint64_t executed;
-	uint64_t due = now + script.wire + script.late;
+	uint64_t due = now + (is_of_window(w->opcode) ? 0 : script.wire) + script.late;
 
 	if (script.lates)
 		due += script.late_list[executed % script.lates];
@@ -158,7 +165,7 @@ static void execute_some(struct fake_qp *q, uint64_t now)
 		    !wqe_execute(q, w, now))
 			return;
 		q->executed++;
-		w->due = due_at(q, now);
+		w->due = due_at(q, w, now);
 	}
 }
 
@@ -243,7 +250,9 @@ static int check_send(const struct fake_qp *q, const struct ibv_send_wr *wr)
 	if (state != IBV_QPS_RTS && state != IBV_QPS_ERR)
 		return EINVAL;
 	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > q->max_sge ||
-	    wr->opcode > IBV_WR_ATOMIC_FETCH_AND_ADD)
+	    wr->opcode > IBV_WR_BIND_MW)
+		return EINVAL;
+	if (is_of_window(wr->opcode) && wr->num_sge)
 		return EINVAL;
 	for (int i = 0; i < wr->num_sge; i++)
 		length += wr->sg_list[i].length;
@@ -284,13 +293,19 @@ static void enqueue(struct fake_qp *q, const struct ibv_send_wr *wr, uint64_t no
 	*w = (struct fake_wqe){
 		.wr_id = wr->wr_id, .opcode = wr->opcode, .flags = wr->send_flags,
 		.num_sge = (uint32_t)wr->num_sge, .imm = wr->imm_data,
-		.execute_at = paced(now) + script.wire,
+		.execute_at = paced(now) + (is_of_window(wr->opcode) ? 0 : script.wire),
 	};
 	for (int i = 0; i < wr->num_sge; i++) {
 		w->sge[i] = wr->sg_list[i];
 		w->length += wr->sg_list[i].length;
 	}
-	if (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP) {
+	if (wr->opcode == IBV_WR_BIND_MW) {
+		w->window = wr->bind_mw.mw;
+		w->bind = wr->bind_mw.bind_info;
+		w->rkey = wr->bind_mw.rkey;
+	} else if (wr->opcode == IBV_WR_LOCAL_INV) {
+		w->rkey = wr->invalidate_rkey;
+	} else if (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP) {
 		w->remote = wr->wr.atomic.remote_addr;
 		w->rkey = wr->wr.atomic.rkey;
 		w->compare = wr->wr.atomic.compare_add;
@@ -312,20 +327,20 @@ static void enqueue(struct fake_qp *q, const struct ibv_send_wr *wr, uint64_t no
 		q->sq_most = q->posted - q->freed;
 }
 
-int work_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+/* first: of a window of type 1, which is bound by its verb alone. */
+static int post_list(struct fake_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad, bool first)
 {
-	struct fake_qp *q = (struct fake_qp *)verbs;
-	int error = fault_call(CALL_post_send);
+	int error = 0;
 	uint64_t now;
 
-	*bad = wr;
-	if (error)
-		return error;
 	fabric_lock();
 	time_stands();
 	now = fake_now();
 	for (; wr; wr = wr->next) {
 		error = check_send(q, wr);
+		if (!error && wr->opcode == IBV_WR_BIND_MW &&
+		    (wr->bind_mw.mw->type == IBV_MW_TYPE_1) != first)
+			error = EINVAL;
 		*bad = wr;
 		if (error)
 			break;
@@ -339,6 +354,21 @@ int work_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send
 	work_progress();
 	fabric_unlock();
 	return error;
+}
+
+int work_post_window(struct ibv_qp *verbs, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+
+	return post_list((struct fake_qp *)verbs, wr, &bad, true);
+}
+
+int work_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	int error = fault_call(CALL_post_send);
+
+	*bad = wr;
+	return error ? error : post_list((struct fake_qp *)verbs, wr, bad, false);
 }
 
 static int post_one_recv(struct fake_qp *q, const struct ibv_recv_wr *wr)
