@@ -13,6 +13,7 @@
 #include "cli/argfile.h"
 #include "cli/units.h"
 #include "cli/values.h"
+#include "engine/ops.h"
 
 static const struct option_word words_test[] = {
 	{ "lat", TEST_LAT }, { "bw", TEST_BW }, { NULL, 0 },
@@ -42,6 +43,10 @@ static const struct option_word words_memory[] = {
 
 static const struct option_word words_relaxed[] = {
 	{ "off", RELAXED_OFF }, { "on", RELAXED_ON }, { "auto", RELAXED_AUTO }, { NULL, 0 },
+};
+
+static const struct option_word words_window[] = {
+	{ "auto", WINDOW_AUTO }, { "1", WINDOW_1 }, { "2", WINDOW_2 }, { NULL, 0 },
 };
 
 static const struct option_word words_mr[] = {
@@ -490,8 +495,11 @@ static int check_devices(struct options *opt)
 	return 0;
 }
 
-/* The command's word is taken, so that a host comes next. */
-static enum command take_command(int argc, char **argv, const char *literal)
+/*
+ * The command's word is taken, so that a host comes next. Without either it is to serve, unless
+ * an operation is asked for that needs no host.
+ */
+static enum command take_command(int argc, char **argv, const char *literal, const char *op)
 {
 	static const struct {
 		const char *word;
@@ -502,7 +510,7 @@ static enum command take_command(int argc, char **argv, const char *literal)
 	};
 
 	if (optind == argc)
-		return COMMAND_SERVE;
+		return op_list_find(op, true) ? COMMAND_MEASURE : COMMAND_SERVE;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (literal == argv[optind] || strcmp(argv[optind], words[i].word))
 			continue;
@@ -525,7 +533,7 @@ static int choose_command(struct options *opt, int argc, char **argv, const char
 		opt->command = COMMAND_VERSION;
 		return 0;
 	}
-	opt->command = take_command(argc, argv, literal);
+	opt->command = take_command(argc, argv, literal, opt->op.text);
 	if (optind < argc && opt->command == COMMAND_SERVE)
 		return fail(FAIL_USAGE, EINVAL, "'%s': serve takes no host; drop one of them",
 			    argv[optind]);

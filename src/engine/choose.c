@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Which loop a side of a row runs. */
+#include "engine/cycle.h"
 #include "engine/lane.h"
 #include "engine/pingpong.h"
 #include "engine/roundtrip.h"
@@ -9,6 +10,8 @@ lane_loop lane_choose(const struct lane *l, const struct op *op, enum lane_role 
 {
 	bool paced = l->pace.active || l->pace.gap;
 
+	if (op_is_local(op))
+		return cycle_choose(l);
 	switch (role) {
 	case LANE_SENDER:
 		return l->pace.active ? stream_paced : stream_sender(l);

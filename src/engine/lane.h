@@ -94,6 +94,18 @@ struct lane_content {
 	bool (*holds)(void *in, uint32_t slot, uint64_t number, int last, char *text, size_t size);
 };
 
+/* What is made and undone by an operation that needs no peer; slots are taken in turn. */
+struct lane_cycle {
+	uint32_t slots;
+	/* Registration: NULL for a window. */
+	struct ibv_mr *(*reg)(void *buffer, uint32_t slot);
+	void *buffer;
+	/* A window onto one slot of a region after the other. */
+	struct ibv_mw *window;
+	struct ibv_mw_bind_info bind; /* of the first one */
+	uint64_t stride;
+};
+
 struct lane_qp {
 	_Alignas(LANE_LINE) struct ibv_qp *qp;
 	uint64_t posted, completed; /* messages; completed counts those known to be */
@@ -120,8 +132,11 @@ struct lane_group {
 
 /* Why a loop left early. */
 struct lane_error {
-	enum { LANE_FINE, LANE_WC, LANE_POST, LANE_POLL_FAILED, LANE_MISSED, LANE_STRAY } kind;
-	int errnum; /* of a failed post or poll */
+	enum {
+		LANE_FINE, LANE_WC, LANE_POST, LANE_POLL_FAILED, LANE_MISSED, LANE_STRAY,
+		LANE_MAKE, LANE_UNDO, /* the calls of a cycle */
+	} kind;
+	int errnum; /* of a failed post, poll or call */
 	enum ibv_wc_status status;
 	uint32_t vendor, qpn;
 	bool receive; /* it was a receive */
@@ -148,6 +163,7 @@ struct lane {
 	bool predicts;            /* compare-and-swap: each expects the one before it */
 	bool shares_target;       /* ...unless others change the same counter: misses count */
 	const struct lane_content *content; /* NULL: messages are not verified one by one */
+	struct lane_cycle *cycle; /* of an operation that needs no peer; else NULL */
 	uint64_t limit;           /* posts for each queue pair */
 	volatile unsigned char *marker_in; /* ping-pong in memory: the last byte received... */
 	unsigned char *marker_out;         /* ...and the last byte sent */

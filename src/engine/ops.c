@@ -13,8 +13,15 @@ const struct op ops[] = {
 		.flow = flow_, .reply = reply_, .divisor = divisor_, .min_size = min_,            \
 		.max_size = max_, .receives = receives_, .traits = traits_,                       \
 	},
+#define OP_LOCAL(id_, name_, opcode_, min_, max_, traits_, summary_, is_, make_, undo_)            \
+	{                                                                                         \
+		.name = name_, .summary = summary_, .latency_is = is_, .opcode = opcode_,         \
+		.flow = FLOW_LOCAL, .reply = COMPLETION, .divisor = 1, .min_size = min_,          \
+		.max_size = max_, .traits = traits_, .make = make_, .undo = undo_,                \
+	},
 #include "engine/ops.def"
 #undef OP
+#undef OP_LOCAL
 };
 
 const size_t op_count = sizeof(ops) / sizeof(ops[0]);
@@ -23,6 +30,26 @@ const struct op *op_find(const char *name)
 {
 	for (size_t i = 0; i < op_count; i++)
 		if (!strcasecmp(ops[i].name, name))
+			return &ops[i];
+	return NULL;
+}
+
+static bool is_listed(const char *list, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *at = list; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (!strncasecmp(at, name, n) && (!at[n] || at[n] == ','))
+			return true;
+	}
+	return false;
+}
+
+const struct op *op_list_find(const char *list, bool local)
+{
+	for (size_t i = 0; i < op_count; i++)
+		if (op_is_local(&ops[i]) == local && is_listed(list, ops[i].name))
 			return &ops[i];
 	return NULL;
 }

@@ -13,6 +13,7 @@ enum op_flow {
 	FLOW_OUT,
 	FLOW_IN,
 	FLOW_COUNTER,
+	FLOW_LOCAL, /* nowhere: the operation needs no peer */
 };
 
 enum op_reply {
@@ -28,6 +29,7 @@ enum {
 	TRAIT_IMMEDIATE = 4,
 	TRAIT_READS = 8,
 	TRAIT_PREDICTS = 16,
+	TRAIT_WINDOWS = 32,
 };
 
 struct op {
@@ -41,6 +43,7 @@ struct op {
 	unsigned int traits;
 	uint64_t min_size, max_size;
 	bool receives;
+	const char *make, *undo; /* halves of one that needs no peer; else NULL */
 };
 
 static inline bool op_has(const struct op *op, unsigned int trait)
@@ -48,11 +51,19 @@ static inline bool op_has(const struct op *op, unsigned int trait)
 	return op->traits & trait;
 }
 
+static inline bool op_is_local(const struct op *op)
+{
+	return op->flow == FLOW_LOCAL;
+}
+
 extern const struct op ops[];
 extern const size_t op_count;
 
 /* The row of that name, or NULL. */
 const struct op *op_find(const char *name);
+
+/* The row of one of the names in a list, between commas, that needs a peer or does not; or NULL. */
+const struct op *op_list_find(const char *list, bool local);
 
 /* The names, separated by ", ", for a message; out holds at least a byte. */
 void op_names(char *out, size_t size);

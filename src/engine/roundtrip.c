@@ -5,6 +5,8 @@
  */
 #include "engine/roundtrip.h"
 
+#include "engine/wait.h"
+
 #define always_inline static inline __attribute__((always_inline))
 
 always_inline int post_one(struct lane *l, struct lane_qp *q)
@@ -29,25 +31,10 @@ always_inline int post_one(struct lane *l, struct lane_qp *q)
 /* Until the one operation has completed; -1: leave. */
 always_inline int wait_one(struct lane *l, struct lane_qp *q)
 {
-	uint32_t spins = 0;
 	struct ibv_wc wc;
-	int n;
 
-	while ((n = ibv_poll_cq(l->group->send_cq, 1, &wc)) == 0) {
-		if (++spins % LANE_SPINS)
-			continue;
-		lane_publish(l);
-		if (lane_stop(l) == LANE_ABORT)
-			return -1;
-	}
-	if (__builtin_expect(n < 0, 0)) {
-		lane_failed_call(l, LANE_POLL_FAILED, n);
+	if (lane_wait_one(l, &wc))
 		return -1;
-	}
-	if (__builtin_expect(wc.status != IBV_WC_SUCCESS, 0)) {
-		lane_failed(l, &wc, false);
-		return -1;
-	}
 	return lane_done(l, q, wc.wr_id) ? 0 : -1;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "cli/units.h"
+#include "plan/local.h"
 #include "plan/pace.h"
 #include "plan/rules.h"
 #include "plan/sweep.h"
@@ -88,12 +89,24 @@ static int resolve_ends(const struct options *opt, struct point *p)
 	return 0;
 }
 
+/* What needs no peer has latencies only; a test that was asked for has a rule of its own. */
+static void resolve_test(const struct options *opt, struct point *p)
+{
+	choose(&p->test, &opt->test, opt->test.num, "default");
+	if (op_is_local(point_op(p)) && !opt->test.given)
+		set(&p->test, TEST_LAT, "the operation's only one");
+}
+
+#define LOCAL_BYTES 4096
+
 static void resolve_size(const struct options *opt, struct point *p)
 {
 	const struct op *op = point_op(p);
 	bool lat = p->test.value == TEST_LAT;
 
-	if (op->min_size == op->max_size)
+	if (op_is_local(op))
+		choose(&p->size, &opt->size, LOCAL_BYTES, "default, a page");
+	else if (op->min_size == op->max_size)
 		choose(&p->size, &opt->size, op->min_size, "the operation's only one");
 	else
 		choose(&p->size, &opt->size, lat ? 8 : 65536,
@@ -149,6 +162,8 @@ static void resolve_queues(const struct options *opt, struct point *p)
 		choose_stamp(opt, p);
 }
 
+#define LOCAL_MEMORY (16 * MIB) /* what is registered is not always the same memory */
+#define LOCAL_MOST 16
 #define CYCLE_BYTES 4096 /* small messages step through this much of a buffer */
 
 /*
@@ -175,7 +190,12 @@ static void resolve_memory(const struct options *opt, struct point *p)
 {
 	bool memory = p->test.value == TEST_LAT && point_op(p)->reply == ECHO_MEMORY;
 
-	if (p->test.value == TEST_LAT || point_op(p)->flow == FLOW_COUNTER)
+	choose(&p->memory, &opt->memory, opt->memory.num, "default");
+	choose(&p->window, &opt->window, opt->window.num, "default");
+	if (op_is_local(point_op(p)))
+		choose(&p->slots, &opt->slots, clamp(LOCAL_MEMORY / point_stride(p), 1, LOCAL_MOST),
+		       "up to 16, in 16 MiB");
+	else if (p->test.value == TEST_LAT || point_op(p)->flow == FLOW_COUNTER)
 		choose(&p->slots, &opt->slots, 1, "one in flight");
 	else if (p->size.value > CYCLE_BYTES / 2)
 		choose(&p->slots, &opt->slots, 1, "default above 2 KiB");
@@ -186,7 +206,6 @@ static void resolve_memory(const struct options *opt, struct point *p)
 	set(&p->verify, opt->verify.given, opt->verify.given ? "given" : "default");
 	if (p->verify.value)
 		widen_for_verify(p);
-	choose(&p->memory, &opt->memory, opt->memory.num, "default");
 	choose(&p->mr, &opt->mr, opt->mr.num, "default");
 	choose(&p->relaxed_ordering, &opt->relaxed_ordering, RELAXED_AUTO, "auto");
 	if (p->relaxed_ordering.value == RELAXED_AUTO)
@@ -384,7 +403,8 @@ static int add_ops(const struct options *opt, struct plan *plan, const struct sw
 
 	if (!strcasecmp(opt->op.text, "all")) {
 		for (size_t i = 0; i < op_count && !rc; i++)
-			rc = add_tests(opt, plan, sweep, ops[i].name);
+			if (!op_is_local(&ops[i]))
+				rc = add_tests(opt, plan, sweep, ops[i].name);
 		return rc;
 	}
 	for (const char *rest = opt->op.text; rest && !rc;) {
@@ -406,7 +426,7 @@ static int make(const struct options *opt, struct plan *plan, const struct sweep
 			    opt->rate.text);
 	if (plan->overview)
 		for (size_t i = 0; i < op_count && !rc; i++)
-			rc = add_overview(opt, plan, &ops[i]);
+			rc = op_is_local(&ops[i]) ? 0 : add_overview(opt, plan, &ops[i]);
 	else
 		rc = add_ops(opt, plan, sweep);
 	if (!rc && plan->sweep)
@@ -432,6 +452,9 @@ int plan_make(const struct options *opt, struct plan *plan)
 		asked.size = (struct option_value){
 			.given = true, .num = 2, .text = ALL_SIZES, .count = ALL_COUNT,
 		};
+	rc = local_check_plan(opt, &plan->local);
+	if (rc)
+		return rc;
 	rc = sweep_open(&sweep, &asked);
 	if (!rc)
 		rc = make(&asked, plan, &sweep);
@@ -454,7 +477,6 @@ static int fill(const struct options *opt, struct point *p)
 
 	memset(p, 0, sizeof(*p));
 	choose(&p->qps, &opt->qps, opt->qps.num, "default");
-	choose(&p->test, &opt->test, opt->test.num, "default");
 	choose(&p->direction, &opt->direction, opt->direction.num, "default");
 	if (opt->bidirectional.given)
 		set(&p->direction, DIRECTION_BOTH, "given");
@@ -470,6 +492,7 @@ static int fill(const struct options *opt, struct point *p)
 		rc = resolve_ends(opt, p);
 	if (rc)
 		return rc;
+	resolve_test(opt, p);
 	resolve_size(opt, p);
 	rc = pace_resolve(opt, p);
 	if (rc)
@@ -552,6 +575,8 @@ int plan_fit(const struct options *opt, struct point *p, const struct caps *ours
 	int rc = fit_mtu(opt, p, ours, theirs);
 
 	fit_outstanding(p, ours, theirs);
+	if (!rc)
+		rc = local_fit(p, ours);
 	if (!rc)
 		rc = rules_check_caps(p, ours, "this side's device");
 	if (!rc)

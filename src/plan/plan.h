@@ -17,15 +17,16 @@ struct plan {
 	size_t count;
 	bool overview; /* of every operation: points that a device does not support are left out */
 	bool sweep;    /* an option has several values */
+	bool local;    /* of operations that need no peer; then none does */
 	const struct option_row *varied[PLAN_VARIED_MOST]; /* of a sweep: those with several */
 	size_t varied_count;
 };
 
 /*
  * Every operation asked for with every test asked for, each resolved by plan_resolve(). An
- * operation list of "all" is every operation. With neither --op nor --test it is the overview:
- * for each operation a latency at 8 B, a message rate at 64 B and a bandwidth at 64 KiB, half a
- * second each. 0, or -errno told; plan_free() in either case.
+ * operation list of "all" is every operation with a peer. With neither --op nor --test it is the
+ * overview: for each of these a latency at 8 B, a message rate at 64 B and a bandwidth at 64 KiB,
+ * half a second each. 0, or -errno told; plan_free() in either case.
  *
  * Options with several values make a sweep: operations outermost, then tests, then the options in
  * the order of the table, the last varying fastest. There a size is brought within what the

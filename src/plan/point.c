@@ -6,6 +6,8 @@
 #include <string.h>
 
 #define CACHE_LINE 64
+#define PAGE 4096
+#define LARGEST (1ULL << 50) /* what is larger is refused, and sums of it may overflow */
 
 /* Where each PUSH row's setting lies; other rows have no place in a point. */
 static const struct {
@@ -35,8 +37,63 @@ struct setting *point_setting(struct point *p, const struct option_row *row)
 	return (struct setting *)(uintptr_t)point_setting_const(p, row);
 }
 
+/* By name, so that an option is foreign to these operations until it is said to suit them. */
+bool point_row_is_local(const struct option_row *row)
+{
+	static const char *const suitable[] = {
+		"op", "test", "size", "all", "iters", "duration", "warmup", "shuffle", "max-time",
+		"align", "offset", "slots", "memory", "relaxed-ordering", "window",
+		"ib-dev", "ib-port", "gid-index", "stall-timeout",
+	};
+
+	for (size_t i = 0; i < sizeof(suitable) / sizeof(suitable[0]); i++)
+		if (!strcmp(row->name, suitable[i]))
+			return true;
+	return row->group == GROUP_OUTPUT || row->group == GROUP_IGNORED;
+}
+
+static uint64_t page_of(const struct point *p)
+{
+	if (p->memory.value == MEMORY_HUGE2M)
+		return 2ULL << 20;
+	return p->memory.value == MEMORY_HUGE1G ? 1ULL << 30 : PAGE;
+}
+
+static uint64_t round_to(uint64_t value, uint64_t to)
+{
+	return (value + to - 1) / to * to;
+}
+
+static uint64_t power_of_two_from(uint64_t value)
+{
+	uint64_t p = 1;
+
+	while (p < value)
+		p *= 2;
+	return p;
+}
+
+/* Places that are registered lie alike in their pages, so that all take as many. */
+static uint64_t local_stride(const struct point *p)
+{
+	uint64_t page = page_of(p), all = p->offset.value % page + p->size.value;
+
+	if (all <= page)
+		return round_to(power_of_two_from(all < PAGE ? PAGE : all), p->align.value);
+	return round_to(round_to(all, page), p->align.value);
+}
+
+uint64_t point_pages(const struct point *p)
+{
+	uint64_t page = page_of(p);
+
+	return (p->offset.value % page + p->size.value + page - 1) / page;
+}
+
 uint64_t point_stride(const struct point *p)
 {
+	if (op_is_local(point_op(p)) && p->size.value < LARGEST)
+		return local_stride(p);
 	return (p->size.value + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
 }
 

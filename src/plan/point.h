@@ -39,6 +39,12 @@ static inline const struct op *point_op(const struct point *p)
 	return &ops[p->op.value];
 }
 
+/*
+ * Whether an option means anything to an operation that needs no peer: those of queues, of the
+ * path and of the connection do not.
+ */
+bool point_row_is_local(const struct option_row *row);
+
 /* The setting of a PUSH row inside p; NULL for rows of another scope. */
 struct setting *point_setting(struct point *p, const struct option_row *row);
 const struct setting *point_setting_const(const struct point *p, const struct option_row *row);
@@ -55,6 +61,9 @@ static inline bool point_counts(const struct point *p)
  */
 uint64_t point_stride(const struct point *p);
 uint32_t point_slots(const struct point *p);
+
+/* Pages of its kind of memory that a message, or what is registered, lies in. */
+uint64_t point_pages(const struct point *p);
 
 /* Bytes of a buffer that the messages of all queue pairs go through. */
 uint64_t point_working_set(const struct point *p);

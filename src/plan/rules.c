@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "cli/units.h"
+#include "plan/local.h"
 #include "plan/pace.h"
 
 static bool lat(const struct point *p)
@@ -359,13 +360,17 @@ static int tell(const struct rule *r, const struct point *p)
 
 int rules_check_point(const struct options *opt, const struct point *p)
 {
+	int rc;
+
 	if (iters_and_duration(opt, p))
 		return fail(FAIL_USAGE, EINVAL, "--iters %s with --duration %s: %s",
 			    opt->iters.text, opt->duration.text, rules[0].sentence);
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+	/* Before what the others advise, which is of a test with a peer. */
+	rc = local_check_point(opt, p);
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && !rc; i++)
 		if (rules[i].broken(opt, p))
-			return tell(&rules[i], p);
-	return 0;
+			rc = tell(&rules[i], p);
+	return rc;
 }
 
 /* Limits of a device: what is asked, what it has, and the option that lowers it. */
@@ -386,6 +391,8 @@ int rules_check_caps(const struct point *p, const struct caps *caps, const char 
 		{ p->qps.value, caps->max_qp, "qp", "queue pairs" },
 	};
 
+	if (op_is_local(op))
+		return local_check_caps(p, caps);
 	if (op->flow == FLOW_COUNTER && !caps->atomics)
 		return fail(FAIL_SETUP, EOPNOTSUPP, "--op %s: %s has no atomics; choose another "
 			    "operation or device", op->name, whose);

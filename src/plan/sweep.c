@@ -236,7 +236,7 @@ int plan_bound(const struct options *opt, struct plan *plan, const struct caps *
 	char text[UNITS_TEXT_SIZE];
 	size_t kept = 0, all = plan->count;
 
-	if (!opt->all.given)
+	if (!opt->all.given || plan->local)
 		return 0;
 	for (size_t i = 0; i < plan->count; i++) {
 		if (plan->points[i].size.value > most) {

@@ -11,6 +11,19 @@ static double size(const struct result *r, int sender)
 	return (double)r->point.size.value;
 }
 
+unsigned int column_tests_of(const struct point *p)
+{
+	if (op_is_local(point_op(p)))
+		return COLUMN_LAT | COLUMN_LOCAL;
+	return p->test.value == TEST_LAT ? COLUMN_LAT : COLUMN_BW;
+}
+
+static double pages(const struct result *r, int sender)
+{
+	(void)sender;
+	return (double)point_pages(&r->point);
+}
+
 /* Latencies: stored in whole nanoseconds, shown divided, in microseconds. */
 
 static double shown_us(const struct measure *m, double ns)
@@ -73,6 +86,71 @@ static double lat_stdev(const struct result *r, int sender)
 	const struct measure *m = result_timed(r, sender);
 
 	return m ? shown_us(m, moments_stdev(&m->latency.m)) : NAN;
+}
+
+/* The second halves of a test without a peer. */
+static const struct measure *undone(const struct result *r, int sender)
+{
+	const struct measure *m = result_timed(r, sender);
+
+	return m && m->undo.m.n ? m : NULL;
+}
+
+static double undo_samples(const struct result *r, int sender)
+{
+	const struct measure *m = undone(r, sender);
+
+	return m ? (double)m->undo.m.n : NAN;
+}
+
+static double undo_percentile(const struct result *r, int sender, double p)
+{
+	const struct measure *m = undone(r, sender);
+	uint64_t ns;
+
+	if (!m || histogram_percentile(&m->undo, p, &ns))
+		return NAN;
+	return shown_us(m, (double)ns);
+}
+
+#define UNDO_PERCENTILE(name, p)                                \
+	static double name(const struct result *r, int sender)  \
+	{                                                       \
+		return undo_percentile(r, sender, p);           \
+	}
+
+UNDO_PERCENTILE(undo_p50, 0.5)
+UNDO_PERCENTILE(undo_p90, 0.9)
+UNDO_PERCENTILE(undo_p99, 0.99)
+UNDO_PERCENTILE(undo_p999, 0.999)
+UNDO_PERCENTILE(undo_p9999, 0.9999)
+
+static double undo_min(const struct result *r, int sender)
+{
+	const struct measure *m = undone(r, sender);
+
+	return m ? shown_us(m, (double)m->undo.m.min) : NAN;
+}
+
+static double undo_max(const struct result *r, int sender)
+{
+	const struct measure *m = undone(r, sender);
+
+	return m ? shown_us(m, (double)m->undo.m.max) : NAN;
+}
+
+static double undo_mean(const struct result *r, int sender)
+{
+	const struct measure *m = undone(r, sender);
+
+	return m ? shown_us(m, moments_mean(&m->undo.m)) : NAN;
+}
+
+static double undo_stdev(const struct result *r, int sender)
+{
+	const struct measure *m = undone(r, sender);
+
+	return m ? shown_us(m, moments_stdev(&m->undo.m)) : NAN;
 }
 
 static double messages(const struct result *r, int sender)

@@ -20,6 +20,8 @@ enum column_tests {
 	COLUMN_LAT = 1,
 	COLUMN_BW = 2,
 	COLUMN_BOTH = 3,
+	COLUMN_LOCAL = 4,
+	COLUMN_ANY = 7,
 };
 
 enum column_table {
@@ -27,6 +29,7 @@ enum column_table {
 	COLUMN_STAMPED,
 	COLUMN_RESPONSE, /* with --rate */
 	COLUMN_PACE,     /* with --rate */
+	COLUMN_UNDO,
 };
 
 struct column {
@@ -38,6 +41,9 @@ struct column {
 	enum column_table table;
 	double (*value)(const struct result *r, int sender); /* NAN: not measured */
 };
+
+/* The tests whose columns a point's results have: bits. */
+unsigned int column_tests_of(const struct point *p);
 
 extern const struct column columns[];
 extern const size_t column_count;

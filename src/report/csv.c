@@ -110,7 +110,7 @@ static void print_flow(FILE *out, const struct result *r, int sender)
 	char key[RECORD_KEY];
 
 	fprintf(out, "%u,%s,%s,%s", r->row, record_status_name(record_status(r)),
-		record_sides[sender], record_sides[!sender]);
+		record_sides[sender], record_sides[record_target(r, sender)]);
 	print_settings(out, &r->point);
 	fprintf(out, ",%016" PRIx64, point_config_id(&r->point));
 	for (size_t i = 0; i < column_count; i++) {

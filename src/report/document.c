@@ -130,7 +130,8 @@ static void set_ends(struct document *d, const struct result *r)
 	json_t *ends = json_object();
 
 	for (int i = 0; i < SIDES; i++)
-		json_object_set_new(ends, record_sides[i], end_encode(&r->side[i]));
+		json_object_set_new(ends, record_sides[i], i && result_is_alone(r) ? json_null() :
+				    end_encode(&r->side[i]));
 	json_object_set_new(d->root, "ends", ends);
 	json_object_set_new(d->root, "rows_planned", json_integer(r->rows));
 	json_object_set_new(d->root, "mode", json_string(r->sweep ? "sweep" :
@@ -357,8 +358,10 @@ int document_take(const struct document *d, size_t i, struct record *record, con
 	const char *key;
 	int rc = record_decode(json_array_get(json_object_get(d->root, "rows"), i), record, &key);
 
+	/* Who was alone was its own peer. */
 	for (int side = 0; side < SIDES && !rc; side++)
-		rc = end_decode(json_object_get(ends, record_sides[side]), &r->side[side], &key);
+		rc = end_decode(json_object_get(ends, record_sides[result_is_alone(r) ? 0 : side]),
+				&r->side[side], &key);
 	if (rc)
 		return told_bad(name, "missing or wrong: ", key);
 	r->version = json_string_value(json_object_get(json_object_get(d->root, "tool"),

@@ -25,7 +25,12 @@
 /* Whether there is the doubt in r, and if so what was seen. */
 typedef bool (*doubt_test)(const struct result *r, char *seen);
 
-static const char *const names[SIDES] = { "client", "server" };
+static const char *name_of(const struct result *r, int side)
+{
+	static const char *const names[SIDES] = { "client", "server" };
+
+	return result_is_alone(r) ? "host" : names[side];
+}
 
 static void append(char *seen, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
@@ -93,7 +98,7 @@ static bool governor(const struct result *r, char *seen)
 
 		if (g[0] && strcmp(g, "performance"))
 			append(seen, "%sthe CPU frequency governor of the %s is %s", comma(seen),
-			       names[i], g);
+			       name_of(r, i), g);
 	}
 	return seen[0];
 }
@@ -106,7 +111,7 @@ static bool numa(const struct result *r, char *seen)
 
 		if (m && m->active && m->thread_node >= 0 && node >= 0 && m->thread_node != node)
 			append(seen, "%sthe %s's data thread ran on NUMA node %d, its device %s "
-			       "is on node %d", comma(seen), names[i], m->thread_node,
+			       "is on node %d", comma(seen), name_of(r, i), m->thread_node,
 			       r->side[i].device.name, node);
 	}
 	return seen[0];
@@ -122,8 +127,8 @@ static bool virtual_machine(const struct result *r, char *seen)
 	}
 	for (int i = 0; i < SIDES; i++)
 		if (r->side[i].host.virtual_machine[0])
-			append(seen, "%sthe %s is a virtual machine (%s)", comma(seen), names[i],
-			       r->side[i].host.virtual_machine);
+			append(seen, "%sthe %s is a virtual machine (%s)", comma(seen),
+			       name_of(r, i), r->side[i].host.virtual_machine);
 	return seen[0];
 }
 
@@ -138,8 +143,8 @@ static bool software_device(const struct result *r, char *seen)
 	}
 	for (int i = 0; i < SIDES; i++)
 		if (r->side[i].device.software_device)
-			append(seen, "%sthe %s's %s is a software device", comma(seen), names[i],
-			       r->side[i].device.name);
+			append(seen, "%sthe %s's %s is a software device", comma(seen),
+			       name_of(r, i), r->side[i].device.name);
 	return seen[0];
 }
 
@@ -151,7 +156,8 @@ static bool pcie_link(const struct result *r, char *seen)
 		if ((d->pcie_speed > 0 && d->pcie_speed < d->pcie_max_speed) ||
 		    (d->pcie_width && d->pcie_width < d->pcie_max_width))
 			append(seen, "%sthe %s's %s has a PCIe link of %u lanes at %g GT/s and "
-			       "can do %u at %g", comma(seen), names[i], d->name, d->pcie_width,
+			       "can do %u at %g", comma(seen), name_of(r, i), d->name,
+			       d->pcie_width,
 			       d->pcie_speed, d->pcie_max_width, d->pcie_max_speed);
 	}
 	return seen[0];
@@ -423,7 +429,7 @@ static bool counted_trouble(const struct result *r, char *seen, enum trouble tro
 			if (m->after < m->before || counter_trouble(m->name) != trouble)
 				continue;
 			if (!between)
-				append(seen, "%s%s: ", comma(seen), names[i]);
+				append(seen, "%s%s: ", comma(seen), name_of(r, i));
 			append(seen, "%s%s +%s", between ? between : "", m->name,
 			       units_count(grown, sizeof(grown), m->after - m->before));
 			between = ", ";
@@ -501,6 +507,14 @@ const char *doubt_key(size_t i)
 
 void doubt_collect(const struct result *r, struct warnings *w)
 {
+	struct result alone;
+
+	/* Who has no peer is not to be told of it. */
+	if (result_is_alone(r)) {
+		alone = *r;
+		alone.side[SIDE_SERVER] = (struct side){ 0 };
+		r = &alone;
+	}
 	w->count = 0;
 	for (size_t i = 0; i < doubt_count(); i++) {
 		struct warning *now = &w->list[w->count];

@@ -96,6 +96,8 @@ static void print_one(FILE *out, const struct result *r, int sender, const struc
 
 void hgrm_row(FILE *out, const struct result *r)
 {
+	const struct op *op = point_op(&r->point);
+
 	for (int side = 0; side < SIDES; side++) {
 		const struct measure *m = record_flow(r, side) ? result_timed(r, side) : NULL;
 		bool paced = m && m->pace.active;
@@ -103,9 +105,12 @@ void hgrm_row(FILE *out, const struct result *r)
 		if (!m)
 			continue;
 		print_one(out, r, side, &(struct scale){ &m->latency, m->divisor ? m->divisor : 1 },
-			  paced ? ", service" : "");
+			  paced ? ", service" : op->make ? ", first half" : "");
 		if (paced)
 			print_one(out, r, side, &(struct scale){ &m->pace.response, 1 },
 				  ", response");
+		if (op->undo)
+			print_one(out, r, side, &(struct scale){ &m->undo, 1 },
+				  ", second half");
 	}
 }

@@ -12,10 +12,10 @@
 #include "report/formats.h"
 #include "report/record.h"
 
-/* Of the table that is being printed: its test and operation; no table yet is neither. */
+/* Of the table that is being printed: its tests; no table yet has none. */
 static struct {
 	bool open;
-	uint64_t test;
+	unsigned int tests;
 	bool paced; /* its rows have schedules */
 } table;
 
@@ -51,18 +51,21 @@ void markdown_begin(FILE *out, const struct result *r)
 	if (r->row)
 		return;
 	table.open = false;
-	fprintf(out, "rdmeter %s, RC\n\n", r->version ? r->version : PACKAGE_VERSION);
+	fprintf(out, "rdmeter %s%s\n\n", r->version ? r->version : PACKAGE_VERSION,
+		result_is_alone(r) ? "" : ", RC");
 	fputs("| | host | kernel | CPU | device | MTU | GID |\n|-|-|-|-|-|-|-|\n", out);
 	print_end(out, "client", &r->side[SIDE_CLIENT]);
+	if (result_is_alone(r))
+		return;
 	print_end(out, "server", &r->side[SIDE_SERVER]);
 }
 
 /* A column of the table that is open. */
 static bool is_shown(const struct column *c)
 {
-	if (!(c->tests & (table.test == TEST_LAT ? COLUMN_LAT : COLUMN_BW)))
+	if (!(c->tests & table.tests))
 		return false;
-	return c->table == COLUMN_MAIN ||
+	return c->table == COLUMN_MAIN || c->table == COLUMN_UNDO ||
 	       (table.paced && (c->table == COLUMN_RESPONSE || c->table == COLUMN_PACE));
 }
 
@@ -71,7 +74,8 @@ static void print_head(FILE *out, const struct column *c)
 {
 	bool prefixed = c->table == COLUMN_RESPONSE && c->format != COLUMN_COUNT;
 
-	fprintf(out, " %s%s%s%s |", prefixed ? "response " : "", c->header,
+	fprintf(out, " %s%s%s%s |", prefixed ? "response " :
+		c->table == COLUMN_UNDO ? "undo " : "", c->header,
 		c->unit[0] ? ", " : "", c->unit);
 }
 
@@ -82,16 +86,17 @@ static void open_table(FILE *out, const struct point *p)
 			     "when a message was to leave",
 		[TEST_BW] = " by schedule",
 	};
+	unsigned int tests = column_tests_of(p);
 	bool paced = p->rate.value;
 
-	if (table.open && table.test == p->test.value && table.paced == paced)
+	if (table.open && table.tests == tests && table.paced == paced)
 		return;
 	table.open = true;
-	table.test = p->test.value;
+	table.tests = tests;
 	table.paced = paced;
 	fprintf(out, "\n%s%s\n\n| operation | from |",
-		table.test == TEST_LAT ? "Latency" : "Bandwidth",
-		paced ? by_schedule[table.test] : "");
+		p->test.value == TEST_LAT ? "Latency" : "Bandwidth",
+		paced ? by_schedule[p->test.value] : "");
 	for (size_t i = 0; i < column_count; i++)
 		if (is_shown(&columns[i]))
 			print_head(out, &columns[i]);

@@ -50,6 +50,11 @@ bool record_flow(const struct result *r, int sender)
 	return result_sends(r, sender);
 }
 
+int record_target(const struct result *r, int sender)
+{
+	return op_is_local(point_op(&r->point)) ? sender : !sender;
+}
+
 /* The units that text has and SI has not, by the end of a column's key. */
 static const struct {
 	const char *end, *si;
@@ -90,8 +95,7 @@ static double tidy(double value)
 
 double record_value(const struct column *c, const struct result *r, int sender)
 {
-	enum column_tests test = r->point.test.value == TEST_LAT ? COLUMN_LAT : COLUMN_BW;
-	double value = c->tests & test ? c->value(r, sender) : NAN;
+	double value = c->tests & column_tests_of(&r->point) ? c->value(r, sender) : NAN;
 
 	for (size_t i = 0; i < COUNT(units); i++)
 		if (ends_with(c->key, units[i].end))
@@ -111,9 +115,9 @@ json_t *record_number(double value)
 static json_t *encode_flow(const struct result *r, int sender)
 {
 	const struct measure *truth = result_truth(r, sender);
-	enum column_tests test = r->point.test.value == TEST_LAT ? COLUMN_LAT : COLUMN_BW;
+	unsigned int tests = column_tests_of(&r->point);
 	json_t *json = json_pack("{s:s, s:s}", "from", record_sides[sender], "to",
-				 record_sides[!sender]);
+				 record_sides[record_target(r, sender)]);
 	char key[RECORD_KEY];
 
 	json_object_set_new(json, "counted_at", !truth ? json_null() :
@@ -121,7 +125,7 @@ static json_t *encode_flow(const struct result *r, int sender)
 	json_object_set_new(json, "counted_by", !truth ? json_null() :
 			    json_string(truth->receiver ? "arrival" : "completion"));
 	for (size_t i = 0; i < column_count; i++)
-		if (columns[i].tests & test)
+		if (columns[i].tests & tests)
 			json_object_set_new(json, record_key(&columns[i], key),
 					    record_number(record_value(&columns[i], r, sender)));
 	return json;

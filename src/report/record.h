@@ -27,6 +27,9 @@ bool record_has_numbers(const struct result *r);
 /* The flows of a row: who sends, one or both, and for a latency who asks. */
 bool record_flow(const struct result *r, int sender);
 
+/* Where it goes: to the other side, or nowhere. */
+int record_target(const struct result *r, int sender);
+
 /*
  * A column in SI units: its key, and its value, NAN when it does not belong to the row's test.
  * Latencies are in nanoseconds, as they are stored.

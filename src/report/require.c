@@ -174,7 +174,7 @@ static void add_word(char *out, size_t size, const char *word)
 
 static int told_no_column(const struct requirement *q)
 {
-	char list[440] = "", text[48];
+	char list[900] = "", text[48];
 	const char *bare;
 
 	for (size_t i = 0; i < column_count; i++) {
@@ -192,7 +192,7 @@ static int told_no_unit(const struct requirement *q, const char *unit)
 	char list[300] = "";
 
 	for (size_t i = 0; i < COUNT(units); i++)
-		if (units[i].name[0] && find_column(q->name, units[i].dimension, COLUMN_BOTH))
+		if (units[i].name[0] && find_column(q->name, units[i].dimension, COLUMN_ANY))
 			add_word(list, sizeof(list), units[i].name);
 	if (!list[0])
 		return fail(FAIL_USAGE, EINVAL, "--require '%s': '%s' is no unit of %s; give a "
@@ -258,7 +258,7 @@ static const struct require_unit *find_unit(const char *name, const char *text)
 {
 	for (size_t i = 0; i < COUNT(units); i++)
 		if (!strcmp(units[i].name, text) &&
-		    find_column(name, units[i].dimension, COLUMN_BOTH))
+		    find_column(name, units[i].dimension, COLUMN_ANY))
 			return &units[i];
 	return NULL;
 }
@@ -322,8 +322,8 @@ static void judge_flow(const struct requirement *q, const struct result *r, int 
 
 void requirement_judge(const struct requirement *q, const struct result *r, struct judgement *j)
 {
-	unsigned int tests = r->point.test.value == TEST_LAT ? COLUMN_LAT : COLUMN_BW;
-	const struct column *c = find_column(q->name, q->unit->dimension, tests);
+	const struct column *c = find_column(q->name, q->unit->dimension,
+					     column_tests_of(&r->point));
 	struct judgement one;
 
 	*j = (struct judgement){ .verdict = VERDICT_NONE, .got = NAN };

@@ -80,6 +80,12 @@ struct reporter {
 	void (*interval)(const struct result *r, const struct result_interval *i);
 };
 
+/* Whether this host was measured alone, without a peer. */
+static inline bool result_is_alone(const struct result *r)
+{
+	return op_is_local(point_op(&r->point));
+}
+
 /* Whether that side sends, or begins; in both directions both do. */
 bool result_sends(const struct result *r, int side);
 

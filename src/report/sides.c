@@ -222,6 +222,8 @@ json_t *measure_encode(const struct measure *m)
 	json_object_set_new(json, "lat_ns", !m->latency.m.n ? json_null() :
 			    distribution_encode(&m->latency, m->divisor));
 	json_object_set_new(json, "pace", pace_encode(&m->pace));
+	if (m->undo.m.n)
+		json_object_set_new(json, "undo_ns", distribution_encode(&m->undo, m->divisor));
 	json_object_set_new(json, "intervals", m->series.n ? series_encode(&m->series) :
 							     json_null());
 	return json;
@@ -254,16 +256,17 @@ static int decode_series(const json_t *json, struct measure *m, const char **key
 }
 
 /* Buckets of another width cannot be read into these. */
-static int decode_latency(const json_t *json, struct measure *m, const char **key)
+static int decode_latency(const json_t *json, const char *name, struct histogram *h,
+			  const char **key)
 {
-	histogram_reset(&m->latency);
-	if (json_is_null(json))
+	histogram_reset(h);
+	if (!json || json_is_null(json))
 		return 0;
 	*key = "sub_bucket_bits";
 	if (json_integer_value(json_object_get(json, *key)) != HISTOGRAM_SUB_BITS)
 		return -EBADMSG;
-	*key = "lat_ns";
-	return distribution_decode(json, &m->latency, key);
+	*key = name;
+	return distribution_decode(json, h, key);
 }
 
 int measure_decode(const json_t *json, struct measure **m, const char **key)
@@ -284,7 +287,9 @@ int measure_decode(const json_t *json, struct measure **m, const char **key)
 	if (!rc)
 		rc = decode_counters(json_object_get(json, "counters"), &into->counters, key);
 	if (!rc)
-		rc = decode_latency(json_object_get(json, "lat_ns"), into, key);
+		rc = decode_latency(json_object_get(json, "lat_ns"), "lat_ns", &into->latency, key);
+	if (!rc)
+		rc = decode_latency(json_object_get(json, "undo_ns"), "undo_ns", &into->undo, key);
 	if (!rc)
 		rc = pace_decode(json_object_get(json, "pace"), &into->pace, key);
 	return rc ? rc : decode_series(json_object_get(json, "intervals"), into, key);

@@ -26,6 +26,8 @@ static const char *const keys[][COLUMNS_MOST] = {
 			"stamped_p99_us" },
 	[COLUMN_BOTH] = { "lat_p50_us", "lat_p99_us", "lat_max_us", "bw_mib_per_s",
 			  "bw_gbit_per_s", "msg_per_s" },
+	[COLUMN_LAT | COLUMN_LOCAL] = { "pages", "lat_p50_us", "lat_p99_us", "lat_max_us",
+					"undo_p50_us", "undo_p99_us", "undo_max_us" },
 };
 
 /* ...and where messages leave by schedule. */
@@ -48,11 +50,6 @@ static struct {
 	double *value; /* by point: what a pivot table shows */
 } state;
 
-static enum column_tests test_of(const struct point *p)
-{
-	return p->test.value == TEST_LAT ? COLUMN_LAT : COLUMN_BW;
-}
-
 static bool is_paced(const struct result_sweep *s)
 {
 	return s->points[0].rate.value; /* of one it would be of all */
@@ -64,7 +61,7 @@ static void choose_columns(const struct result_sweep *s)
 	unsigned int tests = 0;
 
 	for (size_t i = 0; i < s->rows; i++)
-		tests |= test_of(&s->points[i]);
+		tests |= column_tests_of(&s->points[i]);
 	key = is_paced(s) ? paced_keys[tests] : keys[tests];
 	for (size_t k = 0; k < COLUMNS_MOST && key[k] && !s->plan_only; k++)
 		for (size_t i = 0; i < column_count; i++)
@@ -124,13 +121,34 @@ static void print_differing(FILE *out, const struct result_sweep *s)
 	for (size_t i = 0; i < option_row_count; i++) {
 		const struct option_row *row = &option_rows[i];
 
-		if (is_varied(row) || !text_differs(row, s->points, s->rows))
+		if (is_varied(row) || !text_differs(row, s->points, s->rows) ||
+		    (op_is_local(point_op(s->points)) && !point_row_is_local(row)))
 			continue;
 		fprintf(out, "%s %s", any ? "," : "differ by row, see --plan:", row->name);
 		any = true;
 	}
 	if (any)
 		fputc('\n', out);
+}
+
+static void print_seed(FILE *out, const struct result_sweep *s)
+{
+	if (s->seed)
+		fprintf(out, "in a random order: --shuffle %" PRIu64 "\n", *s->seed);
+}
+
+/* The columns of the first half come before those of the second. */
+static void print_alone(FILE *out, const struct result_sweep *s, bool one_op)
+{
+	const struct op *op = point_op(s->points);
+
+	fprintf(out, ", %zu rows%s%s, on this host alone\n", s->rows, one_op ? ": " : "",
+		one_op ? op->name : "");
+	print_seed(out, s);
+	if (one_op)
+		fprintf(out, "%s, then %s; latency is %s\n", op->make, op->undo, op->latency_is);
+	else
+		fputs("register or bind, then deregister or invalidate\n", out);
 }
 
 static void print_title(FILE *out, const struct result *r)
@@ -153,11 +171,14 @@ static void print_title(FILE *out, const struct result *r)
 	fprintf(out, "rdmeter %s: sweep of", r->version ? r->version : PACKAGE_VERSION);
 	for (size_t i = 0; i < s->varied_count; i++)
 		fprintf(out, "%s %s", i ? " x" : "", s->varied[i]->name);
+	if (op_is_local(op)) {
+		print_alone(out, s, one_op);
+		return;
+	}
 	fprintf(out, ", %zu rows%s%s%s, RC%s%s\n", s->rows, one_op || one_test ? ":" : "",
 		one_op ? " " : "", one_op ? op->name : "", one_direction ? ", " : "",
 		one_direction ? directions[p->direction.value] : "");
-	if (s->seed)
-		fprintf(out, "in a random order: --shuffle %" PRIu64 "\n", *s->seed);
+	print_seed(out, s);
 	if (is_paced(s))
 		fputs("times are whole: resp from when a message was to leave, the others from its "
 		      "post\n", out);
@@ -168,12 +189,13 @@ static void print_title(FILE *out, const struct result *r)
 		fputs("rates of both directions are their sum while both windows were open\n", out);
 }
 
-/* The percentiles of responses stand beside others here. */
+/* The percentiles of responses, and those of second halves, stand beside others here. */
 static void print_head(FILE *out, const struct column *c, bool unit)
 {
 	char text[24];
 
-	snprintf(text, sizeof(text), "%s%s", c->table == COLUMN_RESPONSE ? "resp " : "", c->header);
+	snprintf(text, sizeof(text), "%s%s", c->table == COLUMN_RESPONSE ? "resp " :
+		 c->table == COLUMN_UNDO ? "undo " : "", c->header);
 	fprintf(out, "%*s", c->width, unit ? c->unit : text);
 }
 
@@ -245,7 +267,7 @@ static double value_of(const struct column *c, const struct result *r, int sende
 {
 	double size = (double)r->point.size.value;
 
-	if (!(c->tests & test_of(&r->point)))
+	if (!(c->tests & column_tests_of(&r->point)))
 		return NAN;
 	if (!strcmp(c->key, "msg_per_s"))
 		return rate_of(r, sender);

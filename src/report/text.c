@@ -39,11 +39,28 @@ static void describe_device(const struct device_facts *d, char *name, char *gid,
 		snprintf(gid, size, "%u %s %s", d->gid_index, d->gid, gid_kind_name(d->gid_kind));
 }
 
+/* Of a host that was measured alone. */
+static void print_alone(FILE *out, const struct side *c)
+{
+	char name[160], gid[160];
+
+	describe_device(&c->device, name, gid, sizeof(name));
+	fprintf(out, "%-*s %s, %u CPUs, kernel %s\n", LABEL, "host", c->host.hostname,
+		c->host.cpus, c->host.kernel);
+	fprintf(out, "%-*s %s\n", LABEL, "cpu", c->host.cpu);
+	fprintf(out, "%-*s %s (%s)\n", LABEL, "device", name, c->device.why);
+	fprintf(out, "%-*s %s\n", LABEL, "numa", c->device.placed);
+}
+
 void text_sides(FILE *out, const struct result *r)
 {
 	const struct side *c = &r->side[SIDE_CLIENT], *s = &r->side[SIDE_SERVER];
 	char text[4][160];
 
+	if (result_is_alone(r)) {
+		print_alone(out, c);
+		return;
+	}
 	print_pair(out, "", "client", "server");
 	snprintf(text[0], sizeof(text[0]), "%s, %u CPUs", c->host.hostname, c->host.cpus);
 	snprintf(text[1], sizeof(text[1]), "%s, %u CPUs", s->host.hostname, s->host.cpus);
@@ -78,7 +95,8 @@ void text_value(const struct option_row *row, const struct setting *s, char *out
 }
 
 /* Settings that mean nothing for the operation, the test, or a run of that kind. */
-static bool is_beside_the_point(const struct point *p, const struct setting *s)
+static bool is_beside_the_point(const struct point *p, const struct option_row *row,
+				const struct setting *s)
 {
 	const struct op *op = point_op(p);
 
@@ -88,7 +106,10 @@ static bool is_beside_the_point(const struct point *p, const struct setting *s)
 		return point_counts(p) == (s == &p->duration);
 	if (text_pace_hides(p, s))
 		return true;
-	return (s == &p->outs && !op_has(op, TRAIT_READS) && strncmp(s->why, "given", 5)) ||
+	if (op_is_local(op) && !point_row_is_local(row))
+		return true;
+	return (s == &p->window && !op_has(op, TRAIT_WINDOWS)) ||
+	       (s == &p->outs && !op_has(op, TRAIT_READS) && strncmp(s->why, "given", 5)) ||
 	       (s == &p->atomic_target && op->flow != FLOW_COUNTER) ||
 	       (s == &p->rx_depth && !op->receives) || (s == &p->tos && !p->rdma_cm.value) ||
 	       (s == &p->inline_size && !op_has(op, TRAIT_INLINES)) ||
@@ -129,7 +150,7 @@ void text_settings(FILE *out, const struct point *points, size_t count)
 		char text[120];
 		int label;
 
-		if (!s || is_beside_the_point(p, s) || text_differs(row, points, count))
+		if (!s || is_beside_the_point(p, row, s) || text_differs(row, points, count))
 			continue;
 		describe_setting(p, row, s, text, sizeof(text));
 		/* A name beyond its column takes from what follows it. */
@@ -164,7 +185,7 @@ static void print_inline(FILE *out, const struct result *r)
 
 void text_ends(FILE *out, const struct result *r)
 {
-	if (!strcmp(r->side[0].device.gid, r->side[1].device.gid) &&
+	if (!result_is_alone(r) && !strcmp(r->side[0].device.gid, r->side[1].device.gid) &&
 	    !strcmp(r->side[0].host.hostname, r->side[1].host.hostname))
 		fputs("loopback: both ends are the same device, the wire is not used\n", out);
 	fputc('\n', out);
@@ -190,9 +211,13 @@ void text_header(FILE *out, const struct result *r)
 		[DIRECTION_BOTH] = "both directions",
 	};
 
-	fprintf(out, "%srdmeter %s: %s %s, RC, %s\n", r->row ? "\n" : "",
-		r->version ? r->version : PACKAGE_VERSION, op->name,
-		lat ? "latency" : "bandwidth", directions[r->point.direction.value]);
+	fprintf(out, "%srdmeter %s: %s ", r->row ? "\n" : "",
+		r->version ? r->version : PACKAGE_VERSION, op->name);
+	if (result_is_alone(r))
+		fprintf(out, "latency: %s, on this host alone\n", op->summary);
+	else
+		fprintf(out, "%s, RC, %s\n", lat ? "latency" : "bandwidth",
+			directions[r->point.direction.value]);
 	if (lat)
 		fprintf(out, "%s%s\n", r->point.rate.value ? "" : "latency is ",
 			r->point.rate.value ? text_pace_is : op->latency_is);
@@ -238,14 +263,14 @@ void text_cell(FILE *out, const struct column *c, double value)
 	fprintf(out, "%*s", c->width, text);
 }
 
-void text_table(FILE *out, const struct result *r, int sender, enum column_tests test,
+void text_table(FILE *out, const struct result *r, int sender, unsigned int tests,
 		enum column_table table)
 {
 	for (int line = 0; line < 3; line++) {
 		for (size_t i = 0; i < column_count; i++) {
 			const struct column *c = &columns[i];
 
-			if (!(c->tests & test) || c->table != table)
+			if (!(c->tests & tests) || c->table != table)
 				continue;
 			if (line == 2)
 				text_cell(out, c, c->value(r, sender));
@@ -256,18 +281,25 @@ void text_table(FILE *out, const struct result *r, int sender, enum column_tests
 	}
 }
 
-static void print_cpu(FILE *out, const struct result *r)
+static const char *side_name(const struct result *r, int side)
 {
 	static const char *const names[SIDES] = { "client", "server" };
 
+	return result_is_alone(r) ? "this host" : names[side];
+}
+
+static void print_cpu(FILE *out, const struct result *r)
+{
 	for (int i = 0; i < SIDES; i++) {
 		const struct measure *m = r->side[i].measure;
 
+		if (i && result_is_alone(r))
+			break;
 		if (!m || !m->cpu.valid)
-			fprintf(out, "CPU %s: not measured (window too short)\n", names[i]);
+			fprintf(out, "CPU %s: not measured (window too short)\n", side_name(r, i));
 		else
 			fprintf(out, "CPU %s: %.2f cores by rdmeter, %.2f busy on the host, of it "
-				"%.2f in interrupts\n", names[i], m->cpu.process_cores,
+				"%.2f in interrupts\n", side_name(r, i), m->cpu.process_cores,
 				m->cpu.host_cores, m->cpu.host_softirq_cores);
 	}
 }
@@ -287,18 +319,16 @@ static void print_count(FILE *out, const char *name, const struct measure *m)
 
 static void print_clock(FILE *out, const struct result *r)
 {
-	static const char *const names[SIDES] = { "client", "server" };
-
 	for (int i = 0; i < SIDES; i++) {
 		const struct measure *m = r->side[i].measure;
 
 		if (!m || !result_sends(r, i))
 			continue;
-		fprintf(out, "clock %s: %s, a read takes %u ns, resolution %u ns", names[i],
+		fprintf(out, "clock %s: %s, a read takes %u ns, resolution %u ns", side_name(r, i),
 			m->clock, m->clock_read_ns, m->clock_resolution_ns);
 		if (i == SIDE_CLIENT && r->clock_drift_ppm > 100)
-			fprintf(out, "\nclock client: it drifted by %.0f ppm: see the kernel's "
-				"clocksource", r->clock_drift_ppm);
+			fprintf(out, "\nclock %s: it drifted by %.0f ppm: see the kernel's "
+				"clocksource", side_name(r, i), r->clock_drift_ppm);
 		fputc('\n', out);
 	}
 }
@@ -382,11 +412,36 @@ static void print_missed(FILE *out, const struct result *r)
 				"expected\n", r->side[side].measure->missed);
 }
 
+/* Each half has a table and a picture. */
+static void print_lat(FILE *out, const struct result *r, int sender, bool utf8)
+{
+	const struct measure *timed = result_timed(r, sender);
+	const struct op *op = point_op(&r->point);
+	unsigned int tests = column_tests_of(&r->point);
+
+	if (op->make)
+		fprintf(out, "%s\n", op->make);
+	text_pace_title(out, timed);
+	text_table(out, r, sender, tests, COLUMN_MAIN);
+	text_pace(out, r, sender);
+	fputc('\n', out);
+	text_pace_bars(out, timed);
+	if (timed->pace.active)
+		bars_print(out, &timed->pace.response, 1, utf8);
+	else
+		bars_print(out, &timed->latency, timed->divisor, utf8);
+	if (!op->undo || !timed->undo.m.n)
+		return;
+	fprintf(out, "\n%s\n", op->undo);
+	text_table(out, r, sender, tests, COLUMN_UNDO);
+	fputc('\n', out);
+	bars_print(out, &timed->undo, timed->divisor, utf8);
+}
+
 void text_result(FILE *out, const struct result *r, bool utf8)
 {
 	int sender = result_sends(r, SIDE_CLIENT) ? SIDE_CLIENT : SIDE_SERVER;
-	const struct measure *timed = result_timed(r, sender), *truth = result_truth(r, sender);
-	bool lat = r->point.test.value == TEST_LAT;
+	const struct measure *truth = result_truth(r, sender);
 
 	if (r->point.direction.value == DIRECTION_BOTH && (!truth || !truth->opened))
 		truth = result_truth(r, SIDE_SERVER);
@@ -395,26 +450,17 @@ void text_result(FILE *out, const struct result *r, bool utf8)
 		fputs("nothing was measured: the run ended before its window opened\n", out);
 		return;
 	}
-	if (lat) {
-		text_pace_title(out, timed);
-		text_table(out, r, sender, COLUMN_LAT, COLUMN_MAIN);
-		text_pace(out, r, sender);
-		fputc('\n', out);
-		text_pace_bars(out, timed);
-		if (timed->pace.active)
-			bars_print(out, &timed->pace.response, 1, utf8);
-		else
-			bars_print(out, &timed->latency, timed->divisor, utf8);
-	} else {
+	if (r->point.test.value == TEST_LAT)
+		print_lat(out, r, sender, utf8);
+	else
 		print_bw(out, r);
-	}
 	fputc('\n', out);
 	if (r->interrupted)
 		fputs("interrupted: the window was closed early\n", out);
 	text_warnings(out, r);
 	text_requirements(out, r);
 	print_missed(out, r);
-	print_count(out, "client", r->side[SIDE_CLIENT].measure);
+	print_count(out, side_name(r, SIDE_CLIENT), r->side[SIDE_CLIENT].measure);
 	print_count(out, "server", r->side[SIDE_SERVER].measure);
 	text_counters(out, r);
 	print_cpu(out, r);

@@ -37,7 +37,7 @@ void text_value(const struct option_row *row, const struct setting *s, char *out
 void text_cell(FILE *out, const struct column *c, double value);
 
 /* The columns of a test that stand in a table: their headers, units and values, a line each. */
-void text_table(FILE *out, const struct result *r, int sender, enum column_tests test,
+void text_table(FILE *out, const struct result *r, int sender, unsigned int tests,
 		enum column_table table);
 
 /* The table of the test, and for a latency test its histogram; nothing when there is nothing. */

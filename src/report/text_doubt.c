@@ -83,7 +83,7 @@ void text_counters(FILE *out, const struct result *r)
 
 		if (!c || !c->valid)
 			continue;
-		print_words(&w, names[i]);
+		print_words(&w, result_is_alone(r) ? "counters this host:" : names[i]);
 		if (!c->count)
 			print_words(&w, "none moved");
 		for (uint32_t k = 0; k < c->count; k++)

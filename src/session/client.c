@@ -15,6 +15,7 @@
 #include "session/common.h"
 #include "session/dialog.h"
 #include "session/live.h"
+#include "session/local.h"
 #include "session/net.h"
 
 #define BUSY_RETRY_NS 200000000
@@ -238,12 +239,12 @@ static int measure_row(struct client *c, struct row *r, struct phases_end *end,
 	c->reporter->begin(c->reporter->out, result);
 	r->live = &c->live;
 	live_begin(r->live);
-	rc = phases_run(r, end);
+	rc = c->plan->local ? local_run(r, end) : phases_run(r, end);
 	live_end(r->live, r);
 	result->side[SIDE_CLIENT].measure = r->measure;
 	result->samples = r->samples;
 	result->interrupted = end->interrupted || end->peer_interrupted;
-	if (!rc) {
+	if (!rc && !c->plan->local) {
 		rc = session_exchange_results(r, end, theirs);
 		if (!rc || theirs->data_errors)
 			result->side[SIDE_SERVER].measure = theirs;
@@ -264,6 +265,18 @@ static int measure_row(struct client *c, struct row *r, struct phases_end *end,
 	return rc ? rc : end->interrupted ? -EINTR : 0;
 }
 
+static int prepare_row(struct client *c, struct row *r, const struct point *p)
+{
+	const struct options *opt = c->session.opt;
+	int rc;
+
+	if (c->plan->local)
+		return local_prepare(r, &c->session, p);
+	rc = row_prepare(r, &c->session, p, (struct row_wish){
+			 .inline_exact = opt->inline_size.given, .keep = !opt->plan.given });
+	return rc ? rc : ask_point(c, r);
+}
+
 static int run_row(struct client *c, const struct point *p)
 {
 	const struct options *opt = c->session.opt;
@@ -275,17 +288,13 @@ static int run_row(struct client *c, const struct point *p)
 	if (!r || !theirs)
 		rc = fail(FAIL_SETUP, ENOMEM, "out of memory for a row");
 	else
-		rc = row_prepare(r, &c->session, p, (struct row_wish){
-				 .inline_exact = opt->inline_size.given,
-				 .keep = !opt->plan.given });
-	if (!rc)
-		rc = ask_point(c, r);
+		rc = prepare_row(c, r, p);
 	if (!rc)
 		fill_result(c, r);
 	if (!rc && opt->plan.given)
 		c->reporter->begin(c->reporter->out, &c->result);
 	if (!rc && !opt->plan.given) {
-		rc = connect_row(c, r);
+		rc = c->plan->local ? 0 : connect_row(c, r);
 		if (!rc)
 			rc = measure_row(c, r, &end, theirs);
 	}
@@ -351,7 +360,7 @@ static int take_failure(struct client *c, int rc)
 		c->reporter->row(c->reporter->out, &c->result);
 	if (!c->failed++)
 		snprintf(c->first_failure, sizeof(c->first_failure), "%s", fail_last()->text);
-	if (dialog_end_row(s)) {
+	if (!c->plan->local && dialog_end_row(s)) {
 		c->lost = true;
 		session_close(s);
 		*s = (struct session){ .opt = opt, .watch = watch, .channel = { .fd = -1 } };
@@ -464,13 +473,17 @@ static int run_plan(struct client *c, struct plan *plan)
 static int run_session(struct client *c, const struct options *opt, struct watch *watch,
 		       struct plan *plan)
 {
-	int rc = session_connect(&c->session, opt, watch);
+	int rc;
 
-	if (!rc)
+	if (plan->local)
+		rc = local_open(&c->session, opt, watch);
+	else
+		rc = session_connect(&c->session, opt, watch);
+	if (!rc && !plan->local)
 		rc = exchange_facts(&c->session);
 	if (!rc)
 		rc = run_plan(c, plan);
-	if (!rc && !c->lost)
+	if (!rc && !c->lost && !plan->local)
 		dialog_send(&c->session, message_simple("BYE"));
 	session_close(&c->session);
 	return rc || !c->failed ? rc : -EIO;

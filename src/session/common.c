@@ -13,6 +13,7 @@
 #include "control/messages.h"
 #include "session/dialog.h"
 #include "session/net.h"
+#include "verbs/diagnose.h"
 #include "verbs/gid.h"
 
 int session_open(struct session *s, const struct options *opt, struct watch *watch, bool client,
@@ -203,4 +204,28 @@ int session_exchange_results(struct row *r, const struct phases_end *end, struct
 	if (!rc)
 		s->running = false;
 	return rc ? rc : told_corrupt(r, theirs);
+}
+
+/* A device's other port is no concern of this row. */
+static bool concerns(const struct session *s, const struct ibv_async_event *event)
+{
+	return event->event_type != IBV_EVENT_PORT_ERR ||
+	       event->element.port_num == (int)s->device.facts.port;
+}
+
+int session_take_events(struct session *s, const char *phase)
+{
+	struct ibv_async_event event;
+	int rc = 0;
+
+	while (!rc && !ibv_get_async_event(s->device.context, &event)) {
+		const char *what = diagnose_event(event.event_type);
+
+		if (what && concerns(s, &event))
+			rc = fail(FAIL_RUN, EIO, "asynchronous event of %s port %u during %s: %s: "
+				  "%s", s->device.facts.name, s->device.facts.port, phase,
+				  ibv_event_type_str(event.event_type), what);
+		ibv_ack_async_event(&event);
+	}
+	return rc;
 }

@@ -34,6 +34,9 @@ int session_take_facts(struct session *s, json_t *json, struct message_facts *m)
 int session_send_endpoints(struct row *r);
 int session_take_endpoints(struct row *r);
 
+/* Takes the device's asynchronous events: 0, or -errno told of one that ends the row. */
+int session_take_events(struct session *s, const char *phase);
+
 /* Checks the data that arrived here, and exchanges RESULT; theirs is the peer's. */
 int session_exchange_results(struct row *r, const struct phases_end *end, struct measure *theirs);
 

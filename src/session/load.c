@@ -278,6 +278,44 @@ int load_build(struct row *r)
 	return 0;
 }
 
+/* One cycle at a time: what a queue pair has beside its number is counts. */
+static int build_cycle(struct row *r)
+{
+	struct lane *l = r->lane;
+
+	l->clock = r->session->clock;
+	l->control = &r->control;
+	l->report = &r->report;
+	l->measure = r->measure;
+	l->event_fd = r->event_fd;
+	l->cycle = &r->cycle;
+	l->leads = true;
+	l->qps = 1;
+	l->qp = alloc_lines(sizeof(*l->qp));
+	l->spare = calloc(1, sizeof(*l->spare));
+	if (!l->qp || !l->spare)
+		return -ENOMEM;
+	if (r->queues.count)
+		l->qp->qp = r->queues.qp[0];
+	histogram_reset(l->spare);
+	set_limits(l, &r->point);
+	return build_groups(r);
+}
+
+int load_build_local(struct row *r)
+{
+	int rc;
+
+	r->lane = alloc_lines(sizeof(*r->lane));
+	rc = r->lane ? build_cycle(r) : -ENOMEM;
+	if (!rc)
+		rc = make_samples(r);
+	if (rc)
+		return fail(FAIL_SETUP, ENOMEM, "out of memory for the loop");
+	r->loop = lane_choose(r->lane, point_op(&r->point), LANE_INITIATOR);
+	return 0;
+}
+
 void load_free(struct row *r)
 {
 	struct lane *l = r->lane;

@@ -11,6 +11,9 @@
  */
 int load_build(struct row *r);
 
+/* The same for what r->cycle says, on one queue pair or none. */
+int load_build_local(struct row *r);
+
 void load_free(struct row *r);
 
 #endif

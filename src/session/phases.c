@@ -10,10 +10,10 @@
 #include "base/fail.h"
 #include "cli/units.h"
 #include "control/messages.h"
+#include "session/common.h"
 #include "session/dialog.h"
 #include "session/live.h"
 #include "session/usage.h"
-#include "verbs/diagnose.h"
 
 #define BEAT_NS 1000000000ULL
 #define BEATS_MISSED 5
@@ -330,30 +330,6 @@ static int hear_all(struct phases *p)
 	return 0;
 }
 
-/* A device's other port is no concern of this row. */
-static bool concerns(const struct phases *p, const struct ibv_async_event *event)
-{
-	return event->event_type != IBV_EVENT_PORT_ERR ||
-	       event->element.port_num == (int)p->s->device.facts.port;
-}
-
-static int take_events(struct phases *p)
-{
-	struct ibv_async_event event;
-	int rc = 0;
-
-	while (!rc && !ibv_get_async_event(p->s->device.context, &event)) {
-		const char *what = diagnose_event(event.event_type);
-
-		if (what && concerns(p, &event))
-			rc = fail(FAIL_RUN, EIO, "asynchronous event of %s port %u during %s: %s: "
-				  "%s", p->s->device.facts.name, p->s->device.facts.port,
-				  phase_name(p), ibv_event_type_str(event.event_type), what);
-		ibv_ack_async_event(&event);
-	}
-	return rc;
-}
-
 /* A peer that has gone is seen here too, and mostly says more over the control connection. */
 static int take_connection(struct phases *p)
 {
@@ -504,7 +480,7 @@ static int step(struct phases *p)
 	if (what & WATCH_LANE && reached(p) & LANE_LEFT)
 		rc = row_told_lane(p->r);
 	if (!rc && what & WATCH_ASYNC)
-		rc = take_events(p);
+		rc = session_take_events(p->s, phase_name(p));
 	if (!rc && what & WATCH_CONNECTION)
 		rc = take_connection(p);
 	if (!rc && what & WATCH_SIGNAL)
@@ -533,17 +509,6 @@ static int run(struct phases *p)
 	return rc;
 }
 
-/* Nothing posted may be unaccounted for at the end, whatever was asked. */
-static int check_counts(const struct row *r)
-{
-	const struct measure *m = r->measure;
-
-	if (m->posted == m->completed)
-		return 0;
-	return fail(FAIL_RUN, EPROTO, "internal accounting: posted %" PRIu64 " but completed %"
-		    PRIu64 "; this is a bug of rdmeter's", m->posted, m->completed);
-}
-
 int phases_run(struct row *r, struct phases_end *end)
 {
 	struct session *s = r->session;
@@ -566,7 +531,7 @@ int phases_run(struct row *r, struct phases_end *end)
 	if (!rc) {
 		row_join(r);
 		rc = row_told_lane(r);
-		return rc ? rc : check_counts(r);
+		return rc ? rc : row_check_counts(r);
 	}
 	dialog_leave_row(s, rc != -EINTR && !s->watch->signals && !end->peer_interrupted &&
 			 !s->alone);

@@ -17,6 +17,7 @@
 #include "session/load.h"
 #include "session/verify.h"
 #include "verbs/diagnose.h"
+#include "verbs/window.h"
 
 #define ABORT_SECONDS 2 /* for a data thread to leave, flushes included */
 
@@ -41,8 +42,7 @@ static char *find_path(const struct options *opt)
 	return strndup(path, strcspn(path, ","));
 }
 
-/* Slots, one region of them for each queue pair, and who may do what with them. */
-static struct buffer_shape shape_of(const struct row *r)
+struct buffer_shape row_shape(const struct row *r)
 {
 	const struct point *p = &r->point;
 
@@ -60,7 +60,7 @@ static struct buffer_shape shape_of(const struct row *r)
 /* An atomic brings a number home for each request in flight; the others have slots. */
 static int make_local(struct row *r)
 {
-	struct buffer_shape shape = shape_of(r);
+	struct buffer_shape shape = row_shape(r);
 
 	shape.access |= IBV_ACCESS_LOCAL_WRITE;
 	if (row_op(r)->flow == FLOW_COUNTER) {
@@ -77,7 +77,7 @@ static int make_target(struct row *r)
 		[FLOW_IN] = IBV_ACCESS_REMOTE_READ,
 		[FLOW_COUNTER] = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC,
 	};
-	struct buffer_shape shape = shape_of(r);
+	struct buffer_shape shape = row_shape(r);
 
 	shape.access |= access[row_op(r)->flow];
 	if (row_op(r)->flow == FLOW_COUNTER && r->point.atomic_target.value == ATOMIC_SHARED)
@@ -117,8 +117,7 @@ static void fill_buffers(struct row *r)
 		buffer_reset(into);
 }
 
-/* From nothing to INIT. */
-static int make_queues(struct row *r)
+int row_make_queues(struct row *r)
 {
 	struct device *d = &r->session->device;
 	int rc = queues_create(&r->queues, d, &r->shape);
@@ -132,14 +131,13 @@ int row_renew(struct row *r)
 
 	queues_destroy(&r->queues);
 	r->reused = false;
-	rc = make_queues(r);
+	rc = row_make_queues(r);
 	if (!rc)
 		connect_describe(&r->queues, &r->session->device, &r->ours);
 	return rc;
 }
 
-/* What decides whether queue pairs made for one row are those that another would make. */
-static void describe_queues(struct row *r, bool inline_exact)
+void row_describe_queues(struct row *r, bool inline_exact)
 {
 	const struct caps *ours = &r->session->device.facts.caps;
 	const struct caps *theirs = &r->session->peer_device.caps;
@@ -157,10 +155,8 @@ static void describe_queues(struct row *r, bool inline_exact)
 	r->path.accepts = plan_outstanding(p, theirs, ours);
 }
 
-int row_prepare(struct row *r, struct session *s, const struct point *p, struct row_wish wish)
+int row_open(struct row *r, struct session *s, const struct point *p)
 {
-	int rc;
-
 	*r = (struct row){ .session = s, .point = *p, .event_fd = -1 };
 	r->sends = p->direction.value == DIRECTION_BOTH ||
 		   s->client == (p->direction.value == DIRECTION_OUT);
@@ -170,12 +166,22 @@ int row_prepare(struct row *r, struct session *s, const struct point *p, struct 
 	if (!r->measure || r->event_fd < 0)
 		return fail(FAIL_SETUP, errno, "preparing a row: %s", strerror(errno));
 	histogram_reset(&r->measure->latency);
+	histogram_reset(&r->measure->undo);
 	r->measure->thread_node = -1;
 	histogram_reset(&r->measure->pace.response);
 	histogram_reset(&r->measure->pace.lateness);
 	atomic_store(&r->control.expected, LANE_UNKNOWN);
 	r->memory_path = find_path(s->opt);
-	describe_queues(r, wish.inline_exact);
+	return 0;
+}
+
+int row_prepare(struct row *r, struct session *s, const struct point *p, struct row_wish wish)
+{
+	int rc = row_open(r, s, p);
+
+	if (rc)
+		return rc;
+	row_describe_queues(r, wish.inline_exact);
 	rc = connect_check(&s->device, &r->path);
 	if (!rc)
 		rc = make_buffers(r);
@@ -183,7 +189,7 @@ int row_prepare(struct row *r, struct session *s, const struct point *p, struct 
 		r->reused = keep_take_queues(&s->kept, &r->queues, &r->shape, &r->path,
 					     wish.keep && !p->rdma_cm.value);
 	if (!rc && !r->reused)
-		rc = make_queues(r);
+		rc = row_make_queues(r);
 	if (!rc)
 		rc = endpoints_alloc(&r->ours, r->shape.count);
 	if (!rc)
@@ -328,6 +334,11 @@ int row_told_lane(const struct row *r)
 		return fail(FAIL_RUN, EIO, "%s number %" PRIu64 " on queue pair 0x%x of %s found "
 			    "another value than the one before it left; do not trust this device",
 			    op, e->message + 1, e->qpn, s->device.facts.name);
+	if (e->kind == LANE_MAKE || e->kind == LANE_UNDO)
+		return fail(FAIL_RUN, e->errnum, "%s on %s after %" PRIu64 " times: %s; see the "
+			    "kernel log", e->kind == LANE_MAKE ? row_op(r)->make :
+			    row_op(r)->undo, s->device.facts.name, r->measure->completed,
+			    strerror(e->errnum));
 	if (e->kind == LANE_STRAY)
 		return fail(FAIL_RUN, EIO, "a completion after %" PRIu64 " messages on queue pair "
 			    "0x%x of %s: none was outstanding that it could be of, so it has come "
@@ -338,6 +349,16 @@ int row_told_lane(const struct row *r)
 					   "polling the completion queue",
 		    s->device.facts.name, strerror(e->errnum),
 		    e->errnum == ENOMEM ? ", or report it: the queue should not be full" : "");
+}
+
+int row_check_counts(const struct row *r)
+{
+	const struct measure *m = r->measure;
+
+	if (m->posted == m->completed)
+		return 0;
+	return fail(FAIL_RUN, EPROTO, "internal accounting: posted %" PRIu64 " but completed %"
+		    PRIu64 "; this is a bug of rdmeter's", m->posted, m->completed);
 }
 
 static bool all_completed(const struct row *r)
@@ -382,6 +403,7 @@ void row_free(struct row *r)
 	keep_for_next(r);
 	load_free(r);
 	end_connection(r);
+	window_free(r->cycle.window);
 	queues_destroy(&r->queues);
 	buffer_free(&r->local);
 	buffer_free(&r->target);

@@ -36,6 +36,7 @@ struct row {
 	struct lane_control control;
 	struct lane_report report;
 	struct lane_content content;
+	struct lane_cycle cycle; /* of an operation that needs no peer */
 	struct lane *lane; /* NULL: this side has nothing to do */
 	lane_loop loop;
 	pthread_t thread;
@@ -60,6 +61,18 @@ struct row_wish {
  * direction and from who it is.
  */
 int row_prepare(struct row *r, struct session *s, const struct point *p, struct row_wish wish);
+
+/* The parts of that which a row without a peer needs too. */
+int row_open(struct row *r, struct session *s, const struct point *p);
+
+/* Slots, one region of them for each queue pair; who may do what with them is not said. */
+struct buffer_shape row_shape(const struct row *r);
+
+/* What decides whether queue pairs made for one row are those that another would make. */
+void row_describe_queues(struct row *r, bool inline_exact);
+
+/* From nothing to INIT. */
+int row_make_queues(struct row *r);
 
 /* The peer could not go on with the last row's queue pairs: makes new ones. 0 or -errno told. */
 int row_renew(struct row *r);
@@ -90,6 +103,9 @@ int row_check_data(struct row *r, const struct message_sent *sent);
 
 /* Says what failed in the lane, if something did: 0, or -errno told as FAIL_RUN. */
 int row_told_lane(const struct row *r);
+
+/* Nothing posted may be unaccounted for at the end, whatever was asked. 0, or -errno told. */
+int row_check_counts(const struct row *r);
 
 /* What r->clean allows is kept for the next row. Frees r too, unless its data thread uses it. */
 void row_free(struct row *r);

@@ -76,6 +76,7 @@ struct measure {
 	uint64_t missed; /* compare-and-swaps that did not find what they expected, whole run */
 
 	struct histogram latency; /* ns: stamped requests (bw) or samples (lat) */
+	struct histogram undo;    /* ns: second halves of what needs no peer */
 	unsigned divisor;         /* what a sample is divided by to be shown: 2 for a round trip */
 	struct series series;     /* messages over ns, within the window */
 	struct cpu_use cpu;

@@ -19,7 +19,10 @@ struct caps {
 	uint32_t max_rd_res;  /* and that a responder accepts, of one queue pair */
 	uint32_t atomics;     /* 0: none */
 	uint32_t active_mtu; /* bytes */
+	uint32_t windows;    /* types of memory windows, CAPS_WINDOW_*; known of this side alone */
 };
+
+enum { CAPS_WINDOW_1 = 1, CAPS_WINDOW_2 = 2 };
 
 /* The GID types that can talk to each other are equal ones. */
 enum gid_kind {

@@ -93,7 +93,8 @@ int connect_init(const struct queues *q, const struct device *d, const struct co
 		.pkey_index = (uint16_t)path->pkey_index,
 		.port_num = (uint8_t)d->facts.port,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-				   (d->facts.caps.atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0),
+				   (d->facts.caps.atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0) |
+				   (path->windows ? IBV_ACCESS_MW_BIND : 0),
 	};
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
 

@@ -44,6 +44,7 @@ struct connect_path {
 	uint32_t min_rnr;    /* a code: 12 is 0.64 ms, 0 is 655 ms */
 	uint32_t dlid;       /* 0: the one that the peer tells */
 	uint32_t tos;        /* type of service, or TOS_DEFAULT: rdma_cm's */
+	bool windows;        /* memory windows are bound on it */
 };
 
 /* The part of a path that is the point's; begins and accepts stay 0. */

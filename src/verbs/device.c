@@ -20,6 +20,16 @@ static uint32_t mtu_bytes(enum ibv_mtu mtu)
 	return 128U << mtu; /* IBV_MTU_256 is 1, and each step doubles */
 }
 
+/* Type 2 comes in two kinds, bound to a queue pair (B) or to its protection domain (A). */
+static uint32_t windows_of(const struct ibv_device_attr *attr)
+{
+	unsigned int flags = attr->device_cap_flags;
+
+	return (flags & IBV_DEVICE_MEM_WINDOW ? CAPS_WINDOW_1 : 0) |
+	       (flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B) ?
+			CAPS_WINDOW_2 : 0);
+}
+
 static int query_caps(struct ibv_context *context, uint32_t port, struct device_facts *facts,
 		      struct ibv_port_attr *port_attr)
 {
@@ -42,6 +52,7 @@ static int query_caps(struct ibv_context *context, uint32_t port, struct device_
 		.max_rd_res = (uint32_t)attr.max_qp_rd_atom,
 		.atomics = attr.atomic_cap != IBV_ATOMIC_NONE,
 		.active_mtu = mtu_bytes(port_attr->active_mtu),
+		.windows = windows_of(&attr),
 	};
 	about_device(facts, &attr, port_attr);
 	return 0;

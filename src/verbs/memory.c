@@ -275,8 +275,11 @@ static struct ibv_mr *register_part(struct buffer *b, struct ibv_pd *pd, unsigne
 
 static int register_parts(struct buffer *b, struct ibv_pd *pd, const struct buffer_shape *shape)
 {
-	size_t length = shape->stride * (shape->slots / shape->regions);
+	size_t length;
 
+	if (!shape->regions)
+		return 0;
+	length = shape->stride * (shape->slots / shape->regions);
 	b->mr = calloc(shape->regions, sizeof(struct ibv_mr *));
 	if (!b->mr)
 		return fail(FAIL_SETUP, ENOMEM, "out of memory for %u memory regions",
@@ -289,6 +292,16 @@ static int register_parts(struct buffer *b, struct ibv_pd *pd, const struct buff
 		return b->dmabuf < 0 ? told_unregistered(length, errno) : told_no_dmabuf(pd, errno);
 	}
 	return 0;
+}
+
+struct ibv_mr *buffer_register(struct buffer *b, struct ibv_pd *pd, uint32_t slot)
+{
+	return register_part(b, pd, b->base + slot * b->stride, b->size, b->access);
+}
+
+int buffer_told_unregistered(const struct buffer *b, const struct ibv_pd *pd, int error)
+{
+	return b->dmabuf < 0 ? told_unregistered(b->size, error) : told_no_dmabuf(pd, error);
 }
 
 static int fill_mapping(struct buffer *b, struct ibv_pd *pd, const struct buffer_shape *shape)

@@ -33,7 +33,7 @@ struct buffer {
 struct buffer_shape {
 	size_t size, stride;
 	uint32_t slots;
-	uint32_t regions; /* memory regions, each of as many slots */
+	uint32_t regions; /* memory regions, each of as many slots; 0: nothing is registered */
 	size_t align, offset;
 	int access;       /* IBV_ACCESS_* */
 	uint32_t memory;  /* MEMORY_* */
@@ -47,6 +47,15 @@ struct buffer_shape {
  */
 int buffer_alloc(struct buffer *b, struct ibv_pd *pd, const struct buffer_shape *shape);
 void buffer_free(struct buffer *b);
+
+/*
+ * Registers one slot of a buffer that is only mapped, as its regions would be. NULL: errno. What it
+ * returns is to be given to ibv_dereg_mr() before the buffer goes.
+ */
+struct ibv_mr *buffer_register(struct buffer *b, struct ibv_pd *pd, uint32_t slot);
+
+/* Says why that has failed. Returns -errno. */
+int buffer_told_unregistered(const struct buffer *b, const struct ibv_pd *pd, int error);
 
 /*
  * Gives b another shape, zeroed, where what is registered has the room, the place and the access

@@ -149,7 +149,7 @@ leftovers() {
 
 @test 'a column that is not there is refused with those that are' {
 	measure --print p50
-	refused 2 "--print 'p50': no such column; there are size_bytes, lat_samples"
+	refused 2 "--print 'p50': no such column; there are size_bytes, pages, lat_samples"
 }
 
 @test 'a server prints no results' {

@@ -214,7 +214,7 @@ static void worse_direction_counts(void **state)
 static void mistakes_are_named(void **state)
 {
 	(void)state;
-	refused("p98<3us", "no column 'p98'; there are size, samples, min, p50");
+	refused("p98<3us", "no column 'p98'; there are size, pages, samples, min, p50");
 	refused("bw", "no comparison");
 	refused("", "no comparison");
 	refused("<3us", "no column ''");

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Memory windows: what opens a part of a memory region to the other side, for a while. */
+#ifndef RDMETER_VERBS_WINDOW_H
+#define RDMETER_VERBS_WINDOW_H
+
+#include <infiniband/verbs.h>
+
+#include "verbs/device.h"
+
+/* A window of type 1 or 2, which is bound to nothing yet. 0, or -errno told as FAIL_SETUP. */
+int window_alloc(const struct device *d, unsigned int type, struct ibv_mw **window);
+
+/* NULL: there is none. */
+void window_free(struct ibv_mw *window);
+
+#endif
