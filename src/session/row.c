@@ -373,7 +373,8 @@ static void keep_for_next(struct row *r)
 {
 	struct kept *k;
 
-	if (!r->clean || !all_completed(r))
+	/* Nothing is connected to a peer where there is none, and that costs little. */
+	if (!r->clean || !all_completed(r) || op_is_local(row_op(r)))
 		return;
 	k = &r->session->kept;
 	keep_buffer(&k->local, &r->local);
