@@ -11,6 +11,7 @@
 #include "session/live.h"
 #include "session/load.h"
 #include "session/usage.h"
+#include "verbs/diagnose.h"
 #include "verbs/window.h"
 
 int local_open(struct session *s, const struct options *opt, struct watch *watch)
@@ -215,6 +216,35 @@ static int run(struct local *l)
 	return rc;
 }
 
+static int told_call(const struct row *r)
+{
+	const struct lane_error *e = &r->lane->error;
+	const struct op *op = point_op(&r->point);
+
+	return fail(FAIL_RUN, e->errnum, "%s failed on %s after %" PRIu64 " times: %s; see the "
+		    "kernel log%s", e->kind == LANE_MAKE ? op->make : op->undo,
+		    r->session->device.facts.name, r->measure->completed, strerror(e->errnum),
+		    e->errnum == ENOMEM ? " and ulimit -l" : "");
+}
+
+/* A device that has windows, and does not bind them at all, is none for this. */
+static int told_lane(const struct row *r)
+{
+	const struct lane_error *e = &r->lane->error;
+	const struct device *d = &r->session->device;
+
+	if (e->kind == LANE_MAKE || e->kind == LANE_UNDO)
+		return told_call(r);
+	if (e->kind == LANE_POST && !r->measure->completed && window_is_unsupported(e->errnum))
+		return window_told_unsupported(d, (unsigned int)r->point.window.value, e->errnum);
+	if (e->kind != LANE_WC)
+		return row_told_lane(r);
+	return fail(FAIL_RUN, EIO, "%s failed after %" PRIu64 " times, queue pair 0x%x of %s: %s "
+		    "(status %d, vendor 0x%x): %s", point_op(&r->point)->name, e->message, e->qpn,
+		    d->facts.name, ibv_wc_status_str(e->status), e->status, e->vendor,
+		    diagnose_status(e->status));
+}
+
 int local_run(struct row *r, struct phases_end *end)
 {
 	struct session *s = r->session;
@@ -230,7 +260,7 @@ int local_run(struct row *r, struct phases_end *end)
 	usage_free(&l.usage);
 	if (!rc) {
 		row_join(r);
-		rc = row_told_lane(r);
+		rc = told_lane(r);
 		return rc ? rc : row_check_counts(r);
 	}
 	if (row_abort(r)) {

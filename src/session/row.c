@@ -334,11 +334,6 @@ int row_told_lane(const struct row *r)
 		return fail(FAIL_RUN, EIO, "%s number %" PRIu64 " on queue pair 0x%x of %s found "
 			    "another value than the one before it left; do not trust this device",
 			    op, e->message + 1, e->qpn, s->device.facts.name);
-	if (e->kind == LANE_MAKE || e->kind == LANE_UNDO)
-		return fail(FAIL_RUN, e->errnum, "%s on %s after %" PRIu64 " times: %s; see the "
-			    "kernel log", e->kind == LANE_MAKE ? row_op(r)->make :
-			    row_op(r)->undo, s->device.facts.name, r->measure->completed,
-			    strerror(e->errnum));
 	if (e->kind == LANE_STRAY)
 		return fail(FAIL_RUN, EIO, "a completion after %" PRIu64 " messages on queue pair "
 			    "0x%x of %s: none was outstanding that it could be of, so it has come "

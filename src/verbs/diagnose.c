@@ -13,6 +13,7 @@ static const struct {
 	{ IBV_WC_WR_FLUSH_ERR, "the queue pair was already in error; see the peer and the kernel "
 			       "log. From rxe this may mean that the peer does not answer: check "
 			       "the path" },
+	{ IBV_WC_MW_BIND_ERR, "the device refused to bind the memory window; see the kernel log" },
 	{ IBV_WC_REM_INV_REQ_ERR, "the peer's device refused the operation or its length; see "
 				  "its kernel log" },
 	{ IBV_WC_REM_ACCESS_ERR, "the peer's buffer was not reached: wrong key or range; see "
