@@ -507,6 +507,8 @@ int client_run(const struct options *opt, struct watch *watch, const struct repo
 		reporter->end(reporter->out);
 	}
 	plan_free(&plan);
-	free(c);
+	/* What a stuck data thread may still look at stays: the process ends soon. */
+	if (!c || !c->session.stuck)
+		free(c);
 	return rc;
 }

@@ -39,11 +39,10 @@ int local_open(struct session *s, const struct options *opt, struct watch *watch
 	return 0;
 }
 
-static struct ibv_mr *register_slot(void *row, uint32_t slot)
+/* A data thread that is stuck in here must not need the session, which is gone by then. */
+static struct ibv_mr *register_slot(void *buffer, uint32_t slot)
 {
-	struct row *r = row;
-
-	return buffer_register(&r->local, r->session->device.pd, slot);
+	return buffer_register(buffer, slot);
 }
 
 /* What the other side of a write would have its memory registered for. */
@@ -65,10 +64,10 @@ static int prepare_regions(struct row *r)
 	if (rc)
 		return rc;
 	r->cycle.reg = register_slot;
-	r->cycle.buffer = r;
-	mr = register_slot(r, 0);
+	r->cycle.buffer = &r->local;
+	mr = register_slot(&r->local, 0);
 	if (!mr)
-		return buffer_told_unregistered(&r->local, d->pd, errno);
+		return buffer_told_unregistered(&r->local, errno);
 	rc = ibv_dereg_mr(mr);
 	return !rc ? 0 : fail(FAIL_SETUP, rc == -1 ? errno : rc, "deregistering memory on %s: %s; "
 			      "see the kernel log", d->facts.name,

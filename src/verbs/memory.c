@@ -294,14 +294,14 @@ static int register_parts(struct buffer *b, struct ibv_pd *pd, const struct buff
 	return 0;
 }
 
-struct ibv_mr *buffer_register(struct buffer *b, struct ibv_pd *pd, uint32_t slot)
+struct ibv_mr *buffer_register(struct buffer *b, uint32_t slot)
 {
-	return register_part(b, pd, b->base + slot * b->stride, b->size, b->access);
+	return register_part(b, b->pd, b->base + slot * b->stride, b->size, b->access);
 }
 
-int buffer_told_unregistered(const struct buffer *b, const struct ibv_pd *pd, int error)
+int buffer_told_unregistered(const struct buffer *b, int error)
 {
-	return b->dmabuf < 0 ? told_unregistered(b->size, error) : told_no_dmabuf(pd, error);
+	return b->dmabuf < 0 ? told_unregistered(b->size, error) : told_no_dmabuf(b->pd, error);
 }
 
 static int fill_mapping(struct buffer *b, struct ibv_pd *pd, const struct buffer_shape *shape)
@@ -333,7 +333,7 @@ int buffer_alloc(struct buffer *b, struct ibv_pd *pd, const struct buffer_shape 
 		.align = shape->align, .offset = shape->offset, .access = shape->access,
 		.node = shape->node, .memory = shape->memory,
 		.mapping_size = (needed + page - 1) / page * page, .type = type,
-		.copy = type->copy, .dmabuf = -1,
+		.copy = type->copy, .dmabuf = -1, .pd = pd,
 	};
 	rc = fill_mapping(b, pd, shape);
 	if (rc)

@@ -28,6 +28,7 @@ struct buffer {
 	void *mapping; /* what base lies in */
 	size_t mapping_size;
 	int dmabuf; /* its descriptor, or -1 */
+	struct ibv_pd *pd;
 };
 
 struct buffer_shape {
@@ -52,10 +53,10 @@ void buffer_free(struct buffer *b);
  * Registers one slot of a buffer that is only mapped, as its regions would be. NULL: errno. What it
  * returns is to be given to ibv_dereg_mr() before the buffer goes.
  */
-struct ibv_mr *buffer_register(struct buffer *b, struct ibv_pd *pd, uint32_t slot);
+struct ibv_mr *buffer_register(struct buffer *b, uint32_t slot);
 
 /* Says why that has failed. Returns -errno. */
-int buffer_told_unregistered(const struct buffer *b, const struct ibv_pd *pd, int error);
+int buffer_told_unregistered(const struct buffer *b, int error);
 
 /*
  * Gives b another shape, zeroed, where what is registered has the room, the place and the access
