@@ -29,7 +29,7 @@ void help_print(FILE *out)
 {
 	fputs("usage: rdmeter [serve] [OPTIONS]   wait for clients, who decide what is measured\n"
 	      "       rdmeter [OPTIONS] HOST      measure against the server on HOST\n"
-	      "       rdmeter --op reg|bind ...   measure registering, memory windows of this host\n"
+	      "       rdmeter --op reg|bind ...   register memory, bind windows, on this host\n"
 	      "       rdmeter devices [HOST]      list the RDMA devices of this host or HOST's\n"
 	      "       rdmeter report FILE         print the document that --json=FILE wrote\n"
 	      "       rdmeter @FILE ...           options from a file, one a line\n",

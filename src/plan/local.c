@@ -56,8 +56,8 @@ int local_check_point(const struct options *opt, const struct point *p)
 			    "drop --test", op->name);
 	foreign = first_foreign(opt);
 	if (foreign)
-		return fail(FAIL_USAGE, EINVAL, "--%s with --op %s: it needs no other side and does "
-			    "one thing at a time, so that this means nothing; drop it",
+		return fail(FAIL_USAGE, EINVAL, "--%s with --op %s: it needs no other side and "
+			    "does one thing at a time, so that this means nothing; drop it",
 			    foreign->name, op->name);
 	return 0;
 }
