@@ -52,15 +52,6 @@ printed() { sed -n '/^[0-9]/p' <<<"$output"; }
 	[ "$(count "this host" posted)" -eq "$(count "this host" completed)" ]
 }
 
-# Windows are there to be cheaper than registering, and on rxe they are, by a factor of about four.
-@test "bind: a window costs less than registering" {
-	alone --op reg -n 300 --quiet --print lat_p50_us
-	local reg
-	reg=$(printed)
-	alone --op bind --window 2 -n 300 --quiet --print lat_p50_us
-	at_least "$reg" "$(printed)"
-}
-
 @test "an interrupt ends either with what there is" {
 	local op
 	for op in reg bind; do
