@@ -31,9 +31,9 @@ response_covers_service() {
 @test "a rate that the device can follow is achieved within 0.5 %" {
 	rate_kept 2000 --op write --test bw -s 64 --rate 2k -n 1600 --warmup 100
 	response_covers_service
-	rate_kept 1000 --op send --test bw -s 64 --rate 1k -n 800 --warmup 50
+	rate_kept 1000 --op read --test bw -s 64 --rate 1k -n 800 --warmup 50
 	response_covers_service
-	rate_kept 500 --op read --test lat --rate 500 -n 400 --warmup 25
+	rate_kept 500 --op fadd --test lat --rate 500 -n 400 --warmup 25
 	response_covers_service
 }
 
@@ -68,13 +68,13 @@ response_covers_service() {
 	response_covers_service
 }
 
-# Of 100 pauses of 5 ms none is in a sample. The run is as long as they are, which is all of its
-# length that is known.
+# Of 40 pauses of 20 ms none is in a sample. The run is as long as they are, which is all of its
+# length that is known. Reads, since a ping-pong of two that poll for one CPU may take as long.
 @test "gaps lie outside of the samples, and pass" {
 	local before=$EPOCHREALTIME
-	measured --op send --test lat --gap 5ms -n 100 --warmup 0
-	at_least "$(awk -v a="$EPOCHREALTIME" -v b="$before" 'BEGIN { print a - b }')" 0.5
-	at_least 5000 "$(column p50)"
+	measured --op read --test lat --gap 20ms -n 40 --warmup 0
+	at_least "$(awk -v a="$EPOCHREALTIME" -v b="$before" 'BEGIN { print a - b }')" 0.78
+	at_least 20000 "$(column p50)"
 }
 
 @test "what cannot go by schedule is refused" {
