@@ -96,14 +96,6 @@ int ibv_get_device_index(struct ibv_device *device)
 	return (int)((struct fake_device *)device - devices);
 }
 
-/* Events are not offered yet; a program that asks for one is told so by the result. */
-static int req_notify_cq(struct ibv_cq *cq, int solicited_only)
-{
-	(void)cq;
-	(void)solicited_only;
-	return EOPNOTSUPP;
-}
-
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	int error = fault_call(CALL_open_device);
@@ -120,20 +112,21 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 		printf("fakeverbs: %s opened\n", device->name);
 		fflush(stdout);
 	}
-	c->verbs = (struct ibv_context){
+	c->ex = (struct verbs_context){ .create_qp_ex = calls_create_qp, .sz = sizeof(c->ex) };
+	c->ex.context = (struct ibv_context){
 		.device = device, .cmd_fd = -1, .async_fd = dup(own->events_fd),
-		.num_comp_vectors = 2,
+		.num_comp_vectors = 2, .abi_compat = __VERBS_ABI_IS_EXTENDED,
 		.ops = {
 			.poll_cq = script.null ? null_poll : work_poll,
 			.post_send = script.null ? null_post_send : work_post_send,
 			.post_recv = script.null ? null_post_recv : work_post_recv,
-			.req_notify_cq = req_notify_cq,
 			.alloc_mw = window_alloc, .dealloc_mw = window_dealloc,
 			.bind_mw = window_bind,
+			.req_notify_cq = events_request, .post_srq_recv = srq_post,
 		},
 	};
-	pthread_mutex_init(&c->verbs.mutex, NULL);
-	return &c->verbs;
+	pthread_mutex_init(&c->ex.context.mutex, NULL);
+	return &c->ex.context;
 }
 
 int ibv_close_device(struct ibv_context *context)
@@ -146,6 +139,10 @@ int ibv_close_device(struct ibv_context *context)
 				 c->cqs, c->mrs);
 	if (c->mws)
 		report_violation("closed with %u memory windows", c->mws);
+	if (c->srqs)
+		report_violation("closed with %u shared receive queues", c->srqs);
+	if (c->channels)
+		report_violation("closed with %u completion channels", c->channels);
 	if (error) {
 		errno = error;
 		return -1;
@@ -182,6 +179,8 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 		.max_qp_rd_atom = (int)script.max_dest_rd_atomic,
 		.max_qp_init_rd_atom = (int)script.max_rd_atomic,
 		.atomic_cap = script.atomics ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE,
+		.max_srq = script.max_srq_wr ? 65536 : 0, .max_srq_wr = (int)script.max_srq_wr,
+		.max_srq_sge = script.max_srq_wr ? (int)script.max_sge : 0,
 		.max_pkeys = pkeys(), .phys_port_cnt = 1, .max_mw = FAKE_MRS,
 		.device_cap_flags = (script.windows & 1 ? IBV_DEVICE_MEM_WINDOW : 0) |
 				    (script.windows & 2 ? IBV_DEVICE_MEM_WINDOW_TYPE_2B : 0),

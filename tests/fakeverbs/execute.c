@@ -143,8 +143,9 @@ static void scatter_local(const struct fake_wqe *w, const unsigned char *data)
 static enum ibv_wc_status scatter_receive(struct node *node, struct shared_qp *peer,
 					  const unsigned char *data, uint32_t length)
 {
-	const struct shared_recv *ring = node_at(node, peer->rq);
-	const struct shared_recv *r = &ring[peer->rq_head % peer->rq_size];
+	const struct shared_qp *from = receives_of(node, peer);
+	const struct shared_recv *ring = node_at(node, from->rq);
+	const struct shared_recv *r = &ring[from->rq_head % from->rq_size];
 
 	for (uint32_t i = 0; i < r->num_sge && length; i++) {
 		uint32_t n = r->sge[i].length < length ? r->sge[i].length : length;
@@ -256,7 +257,7 @@ static bool lost_on_the_wire(const struct fake_qp *q)
 bool wqe_execute(struct fake_qp *q, struct fake_wqe *w, uint64_t now)
 {
 	const struct kind *k = &kinds[w->opcode];
-	struct shared_qp *peer;
+	struct shared_qp *peer, *from;
 	struct node *node;
 
 	q->retry_at = FAKE_NEVER;
@@ -276,7 +277,8 @@ bool wqe_execute(struct fake_qp *q, struct fake_wqe *w, uint64_t now)
 		return unanswered(q, now);
 	q->unanswered = 0;
 	w->status = check_remote(w, node, peer, k);
-	if (w->status == IBV_WC_SUCCESS && k->receives && peer->rq_head == peer->rq_tail)
+	from = receives_of(node, peer);
+	if (w->status == IBV_WC_SUCCESS && k->receives && from->rq_head == from->rq_tail)
 		return not_ready(q, w, peer, now);
 	q->rnr_retries = q->rnr_retry;
 	if (w->status == IBV_WC_SUCCESS)

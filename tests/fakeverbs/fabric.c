@@ -244,6 +244,9 @@ static void close_node(struct node *n)
 		close(n->fd);
 	if (n->events_fd >= 0)
 		close(n->events_fd);
+	for (uint32_t i = 0; i < FAKE_CHANNELS; i++)
+		if (n->channel[i].number)
+			close(n->channel[i].fd);
 }
 
 static void __attribute__((destructor)) fabric_detach(void)

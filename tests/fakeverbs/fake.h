@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -28,6 +29,7 @@
 #define FAKE_LKEY (1U << 31)
 #define FAKE_GIDS 16
 #define FAKE_SGE 4
+#define FAKE_CHANNELS 64 /* of another process, whose pipes are open here */
 #define FAKE_LISTENERS 64 /* of rdma_cm, of a process */
 #define FAKE_NEVER UINT64_MAX
 
@@ -50,6 +52,7 @@ struct fake_script {
 	uint64_t devices, max_qp, max_qp_wr, max_cqe, max_sge, max_inline, max_msg_sz, max_mr_size;
 	uint64_t max_rd_atomic, max_dest_rd_atomic, atomics, mtu, lmc, drop, seed;
 	uint64_t status, status_at, recv_status, recv_status_at, lose, duplicate;
+	uint64_t wr_api, max_srq_wr;
 	uint64_t dmabuf, late, stall_at, stall, pace, wire, tick, port_down, corrupt, refuse, overrun;
 	uint64_t windows, reg, reg_page, dereg;
 	uint64_t cm_reject, cm_reject_at, cm_address, cm_address_at, cm_route, cm_route_at;
@@ -105,6 +108,9 @@ struct shared_cq {
 	uint64_t cookie; /* the owner's struct ibv_cq */
 	_Atomic uint64_t head, tail;
 	uint64_t most, overruns;
+	uint32_t channel; /* its number in its node; 0: none */
+	bool armed;       /* the next completion makes an event */
+	uint64_t notified;
 	struct shared_cqe entry[];
 };
 
@@ -119,6 +125,8 @@ struct shared_qp {
 	uint64_t rq, recv_cq;               /* offsets in the node */
 	uint32_t rq_size, recvs_completed;
 	uint64_t rq_head, rq_tail, rq_most; /* used by the peer, posted by the owner */
+	uint64_t rq_least; /* the shortest list of receives once in use; 0: none */
+	uint64_t srq;      /* offset of what has its receives instead; 0: it has its own */
 	uint64_t received;                  /* messages that used a receive */
 	/* Null mode: messages sent to this one and taken from it; immediate data on their way. */
 	_Alignas(64) _Atomic uint64_t sent;
@@ -173,12 +181,18 @@ struct fabric {
 	} node[FAKE_NODES + 1]; /* number 0 is not used */
 };
 
+struct node_channel {
+	uint32_t number; /* 0: not open */
+	int fd;
+};
+
 /* This process's view of a node: its own, or another that it has mapped. */
 struct node {
 	uint32_t number;
 	uint64_t serial, checked;
 	int fd, events_fd;
 	bool gone;
+	struct node_channel channel[FAKE_CHANNELS];
 	struct shared_node *shared;
 };
 
@@ -217,8 +231,8 @@ struct fake_device {
 };
 
 struct fake_context {
-	struct ibv_context verbs;
-	uint32_t pds, qps, cqs, mrs, mws;
+	uint32_t pds, qps, cqs, mrs, mws, channels, srqs;
+	struct verbs_context ex; /* its last member is what programs have */
 };
 
 struct fake_pd {
@@ -228,7 +242,7 @@ struct fake_pd {
 
 static inline struct fake_context *fake_context_of(struct ibv_context *c)
 {
-	return (struct fake_context *)c;
+	return (struct fake_context *)(void *)((char *)c - offsetof(struct fake_context, ex.context));
 }
 
 bool device_link_up(void);
@@ -277,6 +291,11 @@ struct fake_cq {
 	struct shared_cq *shared;
 	uint64_t offset;
 	struct null_ring *null;
+	int asked_most;   /* completions, by a poll */
+	uint64_t taken;   /* events */
+	uint32_t unacked; /* of them */
+	bool asked;       /* for an event, ever */
+	struct fake_cq *next;
 };
 
 struct fake_wqe {
@@ -292,7 +311,10 @@ struct fake_wqe {
 };
 
 struct fake_qp {
-	struct ibv_qp verbs;
+	union {
+		struct ibv_qp verbs;
+		struct ibv_qp_ex ex; /* begins with the same */
+	};
 	struct shared_qp *shared;
 	uint32_t index, sq_size, max_inline, max_sge, max_recv_sge, sge_most, max_rd_atomic, timeout, retry_cnt, rnr_retry;
 	struct ibv_ah_attr ah;
@@ -306,6 +328,8 @@ struct fake_qp {
 	uint32_t unanswered, rnr_retries;
 	struct fake_qp *next_active;
 	struct null_state *null;
+	struct fake_calls *calls; /* NULL: not made for that */
+	uint64_t by_calls;        /* requests */
 };
 
 struct fake_qp *qp_by_index(uint32_t index);
@@ -322,12 +346,50 @@ int work_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 int work_take(struct ibv_cq *cq, int n, struct ibv_wc *wc); /* a poll, without its faults */
 void work_forget(struct fake_qp *q);                        /* it is about to be destroyed */
 void work_progress(void);                                   /* under the lock */
+bool work_pass_time(void); /* the virtual clock moves on, if nobody has anything to do now */
 
 /* A completion into a node's queue. */
 void cq_push(struct node *n, struct shared_cq *cq, const struct shared_cqe *e);
 
+/* Where q's receives are, in its node. */
+static inline struct shared_qp *receives_of(const struct node *n, struct shared_qp *q)
+{
+	return q->srq ? node_at(n, q->srq) : q;
+}
+
 /* A receive of q, gone with that status. */
 void recv_complete(struct node *n, struct shared_qp *q, const struct ibv_wc *wc);
+
+/* Puts receives into a queue; what was not taken is *bad. */
+int recv_post_list(struct shared_qp *s, uint32_t max_sge, struct ibv_recv_wr *wr,
+		   struct ibv_recv_wr **bad);
+
+/* ---- srq.c ---- */
+
+/* Another queue pair has its receives there; its offset, 0 without one. And no longer. */
+uint64_t srq_share(struct ibv_srq *srq);
+void srq_leave(struct ibv_srq *srq);
+int srq_post(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
+
+/* ---- events.c ---- */
+
+/* What becomes of a queue with a channel, at its beginning and its end. */
+void events_attach(struct fake_cq *cq, struct ibv_comp_channel *channel);
+void events_detach(struct fake_cq *cq);
+
+/* A completion has come into a queue of n's. */
+void events_notify(struct node *n, struct shared_cq *cq);
+
+int events_request(struct ibv_cq *cq, int solicited_only);
+
+/* A list that is taken as a whole, or not at all. */
+int work_post_all(struct fake_qp *q, struct ibv_send_wr *wr);
+
+/* ---- calls.c ---- */
+
+struct ibv_qp *calls_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *attr);
+bool calls_create(struct fake_qp *q);
+void calls_destroy(struct fake_qp *q);
 
 /* ---- execute.c ---- */
 

@@ -28,8 +28,6 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	if (!error && (cqe < 1 || (uint64_t)cqe > script.max_cqe || vector < 0 ||
 		       vector >= context->num_comp_vectors))
 		error = EINVAL;
-	if (!error && channel)
-		error = EOPNOTSUPP;
 	cq = error ? NULL : calloc(1, sizeof(*cq));
 	if (!cq) {
 		errno = error ? error : ENOMEM;
@@ -49,6 +47,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	cq->verbs.context = context;
 	cq->verbs.cq_context = cq_context;
 	cq->verbs.cqe = cqe;
+	events_attach(cq, channel);
 	fake_context_of(context)->cqs++;
 	return &cq->verbs;
 }
@@ -62,9 +61,10 @@ int ibv_destroy_cq(struct ibv_cq *verbs)
 		errno = error;
 		return error;
 	}
-	report_line("cq cqe=%u most=%llu overruns=%llu", cq->shared->cqe,
+	report_line("cq cqe=%u most=%llu overruns=%llu asked=%d", cq->shared->cqe,
 		    (unsigned long long)cq->shared->most,
-		    (unsigned long long)cq->shared->overruns);
+		    (unsigned long long)cq->shared->overruns, cq->asked_most);
+	events_detach(cq);
 	fabric_lock();
 	heap_free(cq->offset, CQ_BYTES(cq->shared->cqe));
 	fabric_unlock();
@@ -78,7 +78,7 @@ static int check_caps(const struct ibv_qp_init_attr *attr)
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
 
-	if (attr->qp_type != IBV_QPT_RC || attr->srq)
+	if (attr->qp_type != IBV_QPT_RC)
 		return EOPNOTSUPP;
 	if (!attr->send_cq || !attr->recv_cq || cap->max_send_wr > script.max_qp_wr ||
 	    cap->max_recv_wr > script.max_qp_wr || cap->max_send_sge > script.max_sge ||
@@ -119,6 +119,7 @@ static bool share_qp(struct fake_qp *q, const struct ibv_qp_init_attr *attr)
 	s->recv_cq = ((struct fake_cq *)attr->recv_cq)->offset;
 	s->cookie = (uintptr_t)&q->verbs;
 	s->pd = ((struct fake_pd *)q->verbs.pd)->number;
+	s->srq = srq_share(attr->srq);
 	atomic_store(&s->state, IBV_QPS_RESET);
 	q->shared = s;
 	by_index[q->index] = q;
@@ -132,6 +133,7 @@ static void unshare_qp(struct fake_qp *q)
 
 	heap_free(q->shared->rq, size * sizeof(struct shared_recv));
 	q->shared->used = false;
+	srq_leave(q->verbs.srq);
 	by_index[q->index] = NULL;
 	if (!--qps)
 		memory_forget();
@@ -140,6 +142,7 @@ static void unshare_qp(struct fake_qp *q)
 static void free_qp(struct fake_qp *q)
 {
 	null_destroy_qp(q);
+	calls_destroy(q);
 	free(q->sq);
 	free(q->inline_data);
 	free(q);
@@ -161,6 +164,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	q->verbs = (struct ibv_qp){
 		.context = pd->context, .qp_context = attr->qp_context, .pd = pd,
 		.send_cq = attr->send_cq, .recv_cq = attr->recv_cq, .qp_type = attr->qp_type,
+		.srq = attr->srq,
 		.state = IBV_QPS_RESET,
 	};
 	q->sq_size = attr->cap.max_send_wr;
@@ -216,7 +220,8 @@ int ibv_destroy_qp(struct ibv_qp *verbs)
 	report_line("qp %u messages=%llu posted=%llu signalled=%llu retired=%llu freed=%llu "
 		    "completions=%llu received=%llu sq_most=%llu sq_size=%u rq_most=%llu "
 		    "rq_size=%u state=%u sl=%u tclass=%u flow=%u hops=%u pkey=%u timeout=%u "
-		    "retry=%u rnr_retry=%u min_rnr=%u sge_most=%u", q->shared->qpn, (unsigned long long)q->messages,
+		    "retry=%u rnr_retry=%u min_rnr=%u sge_most=%u "
+		    "by_calls=%llu rq_least=%llu", q->shared->qpn, (unsigned long long)q->messages,
 		    (unsigned long long)q->posted, (unsigned long long)q->signalled,
 		    (unsigned long long)q->retired, (unsigned long long)q->freed,
 		    (unsigned long long)q->completions,
@@ -224,7 +229,9 @@ int ibv_destroy_qp(struct ibv_qp *verbs)
 		    q->sq_size, (unsigned long long)q->shared->rq_most, q->shared->rq_size,
 		    atomic_load(&q->shared->state), q->ah.sl, q->ah.grh.traffic_class,
 		    q->ah.grh.flow_label, q->ah.grh.hop_limit, q->pkey_index, q->timeout,
-		    q->retry_cnt, q->rnr_retry, q->shared->min_rnr, q->sge_most);
+		    q->retry_cnt, q->rnr_retry, q->shared->min_rnr, q->sge_most,
+		    (unsigned long long)q->by_calls,
+		    (unsigned long long)q->shared->rq_least);
 	report_attributes(q);
 	fabric_lock();
 	work_forget(q);
@@ -240,7 +247,7 @@ void qp_fail(struct node *n, struct shared_qp *q)
 	if (atomic_load(&q->state) == IBV_QPS_ERR)
 		return;
 	atomic_store(&q->state, IBV_QPS_ERR);
-	while (q->rq_head < q->rq_tail) {
+	while (!q->srq && q->rq_head < q->rq_tail) {
 		struct ibv_wc wc = { .status = IBV_WC_WR_FLUSH_ERR };
 
 		recv_complete(n, q, &wc);

@@ -17,7 +17,7 @@ struct fake_script script = {
 	.devices = 1, .max_qp = 8192, .max_qp_wr = 16384, .max_cqe = 4194304, .max_sge = FAKE_SGE,
 	.max_inline = 256, .max_msg_sz = 1ULL << 30, .max_mr_size = 1ULL << 40,
 	.max_rd_atomic = 16, .max_dest_rd_atomic = 16, .atomics = 1, .mtu = 4096,
-	.windows = 3,
+	.windows = 3, .wr_api = 1, .max_srq_wr = 16384,
 	.gids = "fe80::fa:ce,127.0.0.1,::1", .pkeys = "ffff",
 	.cm_device = FAKE_DEVICES, .cm_gid = FAKE_GIDS,
 };
@@ -55,6 +55,8 @@ static const struct setting {
 	{ "pace", NUMBER, AT(pace), 0 }, { "wire", NUMBER, AT(wire), 0 },
 	{ "tick", NUMBER, AT(tick), 0 },
 	{ "port_down", NUMBER, AT(port_down), 0 }, { "corrupt", NUMBER, AT(corrupt), 0 },
+	{ "max_srq_wr", NUMBER, AT(max_srq_wr), 0 },
+	{ "wr_api", NUMBER, AT(wr_api), 0 },
 	{ "dmabuf", NUMBER, AT(dmabuf), 0 }, { "windows", NUMBER, AT(windows), 0 },
 	{ "reg", NUMBER, AT(reg), 0 }, { "reg_page", NUMBER, AT(reg_page), 0 },
 	{ "dereg", NUMBER, AT(dereg), 0 },
@@ -245,7 +247,8 @@ static _Atomic uint64_t calls[CALLS + 2];
 int fault_call(enum fake_call call)
 {
 	bool data = call == CALL_post_send || call == CALL_post_recv || call == CALL_poll_cq ||
-		    call == CALL_bind_mw;
+		    call == CALL_bind_mw || call == CALL_req_notify_cq ||
+		    call == CALL_get_cq_event;
 	uint64_t n = atomic_fetch_add(&calls[call], 1) + 1;
 	uint64_t of_kind = atomic_fetch_add(&calls[CALLS + data], 1) + 1;
 

@@ -35,14 +35,16 @@ void cq_push(struct node *n, struct shared_cq *cq, const struct shared_cqe *e)
 	cq->most = used + 1 > cq->most ? used + 1 : cq->most;
 	n->shared->unpolled++;
 	atomic_store_explicit(&cq->tail, tail + 1, memory_order_release);
+	events_notify(n, cq);
 }
 
 void recv_complete(struct node *n, struct shared_qp *q, const struct ibv_wc *wc)
 {
-	const struct shared_recv *ring = node_at(n, q->rq);
+	struct shared_qp *from = receives_of(n, q);
+	const struct shared_recv *ring = node_at(n, from->rq);
 	struct shared_cqe e = { .wc = *wc, .qp = q->qpn & FAKE_QPS };
 
-	e.wc.wr_id = ring[q->rq_head++ % q->rq_size].wr_id;
+	e.wc.wr_id = ring[from->rq_head++ % from->rq_size].wr_id;
 	e.wc.qp_num = q->qpn;
 	cq_push(n, node_at(n, q->recv_cq), &e);
 }
@@ -242,7 +244,8 @@ void work_forget(struct fake_qp *q)
 		}
 }
 
-static int check_send(const struct fake_qp *q, const struct ibv_send_wr *wr)
+/* ahead: requests of the same list that are not in the queue yet. */
+static int check_send(const struct fake_qp *q, const struct ibv_send_wr *wr, uint32_t ahead)
 {
 	uint32_t state = atomic_load(&q->shared->state);
 	uint64_t length = 0;
@@ -260,7 +263,7 @@ static int check_send(const struct fake_qp *q, const struct ibv_send_wr *wr)
 		return EINVAL;
 	if (script.refuse && ++posts == script.refuse)
 		return ENOMEM;
-	if (q->posted - q->freed < q->sq_size)
+	if (q->posted + ahead - q->freed < q->sq_size)
 		return 0;
 	report_violation("queue pair %u: a request beyond its %u slots", q->shared->qpn,
 			 q->sq_size);
@@ -327,6 +330,17 @@ static void enqueue(struct fake_qp *q, const struct ibv_send_wr *wr, uint64_t no
 		q->sq_most = q->posted - q->freed;
 }
 
+/* What has been put into the queue is the device's. */
+static void begin(struct fake_qp *q)
+{
+	if (!q->active && q->retired < q->posted) {
+		q->active = true;
+		q->next_active = active;
+		active = q;
+	}
+	work_progress();
+}
+
 /* first: of a window of type 1, which is bound by its verb alone. */
 static int post_list(struct fake_qp *q, struct ibv_send_wr *wr, struct ibv_send_wr **bad, bool first)
 {
@@ -337,7 +351,7 @@ static int post_list(struct fake_qp *q, struct ibv_send_wr *wr, struct ibv_send_
 	time_stands();
 	now = fake_now();
 	for (; wr; wr = wr->next) {
-		error = check_send(q, wr);
+		error = check_send(q, wr, 0);
 		if (!error && wr->opcode == IBV_WR_BIND_MW &&
 		    (wr->bind_mw.mw->type == IBV_MW_TYPE_1) != first)
 			error = EINVAL;
@@ -346,12 +360,7 @@ static int post_list(struct fake_qp *q, struct ibv_send_wr *wr, struct ibv_send_
 			break;
 		enqueue(q, wr, now);
 	}
-	if (!q->active && q->retired < q->posted) {
-		q->active = true;
-		q->next_active = active;
-		active = q;
-	}
-	work_progress();
+	begin(q);
 	fabric_unlock();
 	return error;
 }
@@ -371,13 +380,32 @@ int work_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send
 	return error ? error : post_list((struct fake_qp *)verbs, wr, bad, false);
 }
 
-static int post_one_recv(struct fake_qp *q, const struct ibv_recv_wr *wr)
+int work_post_all(struct fake_qp *q, struct ibv_send_wr *list)
 {
-	struct shared_qp *s = q->shared;
+	int error = fault_call(CALL_post_send);
+	uint32_t ahead = 0;
+	uint64_t now;
+
+	if (error)
+		return error;
+	fabric_lock();
+	time_stands();
+	now = fake_now();
+	for (const struct ibv_send_wr *wr = list; wr && !error; wr = wr->next)
+		error = check_send(q, wr, ahead++);
+	for (const struct ibv_send_wr *wr = list; wr && !error; wr = wr->next)
+		enqueue(q, wr, now);
+	q->by_calls += error ? 0 : ahead;
+	begin(q);
+	fabric_unlock();
+	return error;
+}
+
+static int post_one_recv(struct shared_qp *s, uint32_t max_sge, const struct ibv_recv_wr *wr)
+{
 	struct shared_recv *r;
 
-	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > q->max_recv_sge ||
-	    atomic_load(&s->state) == IBV_QPS_RESET)
+	if (wr->num_sge < 0 || (uint32_t)wr->num_sge > max_sge)
 		return EINVAL;
 	if (s->rq_tail - s->rq_head >= s->rq_size) {
 		report_violation("queue pair %u: a receive beyond its %u slots", s->qpn,
@@ -391,26 +419,43 @@ static int post_one_recv(struct fake_qp *q, const struct ibv_recv_wr *wr)
 	s->rq_tail++;
 	if (s->rq_tail - s->rq_head > s->rq_most)
 		s->rq_most = s->rq_tail - s->rq_head;
-	if (failed(q)) {
-		struct ibv_wc wc = { .status = IBV_WC_WR_FLUSH_ERR };
-
-		recv_complete(own, s, &wc);
-	}
 	return 0;
+}
+
+int recv_post_list(struct shared_qp *s, uint32_t max_sge, struct ibv_recv_wr *wr,
+		   struct ibv_recv_wr **bad)
+{
+	/* A program fills a queue before it connects, and a shared one at once. */
+	bool first = s->qpn ? atomic_load(&s->state) < IBV_QPS_RTR : !s->rq_tail;
+	uint64_t count = 0;
+	int error = 0;
+
+	for (; wr; wr = wr->next, count++) {
+		*bad = wr;
+		error = post_one_recv(s, max_sge, wr);
+		if (error)
+			break;
+	}
+	if (!first && (!s->rq_least || count < s->rq_least))
+		s->rq_least = count;
+	return error;
 }
 
 int work_post_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
+	struct fake_qp *q = (struct fake_qp *)verbs;
+	const struct ibv_wc flushed = { .status = IBV_WC_WR_FLUSH_ERR };
 	int error = fault_call(CALL_post_recv);
 
 	*bad = wr;
+	if (!error && (verbs->srq || atomic_load(&q->shared->state) == IBV_QPS_RESET))
+		error = EINVAL;
 	if (error)
 		return error;
 	fabric_lock();
-	for (; wr && !error; wr = wr->next) {
-		*bad = wr;
-		error = post_one_recv((struct fake_qp *)verbs, wr);
-	}
+	error = recv_post_list(q->shared, q->max_recv_sge, wr, bad);
+	while (failed(q) && q->shared->rq_head < q->shared->rq_tail)
+		recv_complete(own, q->shared, &flushed);
 	fabric_unlock();
 	return error;
 }
@@ -448,7 +493,7 @@ static bool move_clock(uint64_t next)
  * Moves the virtual clock to the next thing that happens to anybody, or with tick= no further than
  * one tick; false when somebody still has something to do at this moment, or nothing happens yet.
  */
-static bool pass_time(void)
+bool work_pass_time(void)
 {
 	uint64_t next = FAKE_NEVER, now = fake_real_now();
 
@@ -498,7 +543,7 @@ int work_take(struct ibv_cq *verbs, int n, struct ibv_wc *wc)
 		atomic_store(&own->shared->polled_at, fake_real_now());
 	fabric_lock();
 	work_progress();
-	while (script.virtual_clock && is_empty(cq) && pass_time())
+	while (script.virtual_clock && is_empty(cq) && work_pass_time())
 		work_progress();
 	i = take_completions(cq, n, wc);
 	fabric_unlock();
@@ -511,6 +556,8 @@ int work_poll(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	static _Thread_local uint32_t in_vain;
 	int error = fault_call(CALL_poll_cq), found;
 
+	if (n > ((struct fake_cq *)cq)->asked_most)
+		((struct fake_cq *)cq)->asked_most = n;
 	if (error)
 		return -error;
 	found = work_take(cq, n, wc);

@@ -143,8 +143,9 @@ void rig_close(struct rig *r)
 
 void end_open(struct rig *r, struct end *e)
 {
-	struct ibv_qp_init_attr init = {
-		.qp_type = IBV_QPT_RC,
+	struct ibv_qp_init_attr_ex init = {
+		.qp_type = IBV_QPT_RC, .pd = r->pd, .comp_mask = IBV_QP_INIT_ATTR_PD,
+		.send_ops_flags = shape.calls,
 		.cap = {
 			.max_send_wr = shape.depth, .max_recv_wr = shape.rx_depth,
 			.max_send_sge = 1, .max_recv_sge = 1,
@@ -152,11 +153,14 @@ void end_open(struct rig *r, struct end *e)
 		},
 	};
 
-	e->scq = ibv_create_cq(r->context, (int)shape.send_cqe, NULL, NULL, 0);
-	e->rcq = ibv_create_cq(r->context, (int)shape.rx_depth, NULL, NULL, 0);
+	e->scq = ibv_create_cq(r->context, (int)shape.send_cqe, NULL, r->channel, 0);
+	e->rcq = ibv_create_cq(r->context, (int)shape.rx_depth, NULL, r->channel, 0);
 	init.send_cq = e->scq;
 	init.recv_cq = e->rcq;
-	e->qp = ibv_create_qp(r->pd, &init);
+	init.srq = r->srq;
+	if (shape.calls)
+		init.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+	e->qp = ibv_create_qp_ex(r->context, &init);
 	CHECK(e->qp != NULL, true);
 }
 

@@ -39,6 +39,8 @@ struct rig {
 	struct ibv_mr *mr; /* all of memory, with every access */
 	unsigned char *memory;
 	union ibv_gid gid;
+	struct ibv_comp_channel *channel; /* of the queues of what is opened from now on, or NULL */
+	struct ibv_srq *srq; /* of what is opened from now on, or NULL */
 	struct end a, b;
 };
 
@@ -47,6 +49,7 @@ struct shape {
 	uint32_t depth, rx_depth, inline_size, send_cqe;
 	int access; /* of b */
 	uint8_t rd_atomic, timeout, retry_cnt, rnr_retry, min_rnr;
+	uint64_t calls; /* IBV_QP_EX_WITH_*: queue pairs can be posted to by these */
 	uint32_t pkey_a, pkey_b, wrong_psn, wrong_qpn; /* added to what a is told of b */
 };
 
