@@ -53,6 +53,10 @@ static const struct option_word words_mr[] = {
 	{ "one", MR_ONE }, { "qp", MR_QP }, { NULL, 0 },
 };
 
+static const struct option_word words_post_api[] = {
+	{ "legacy", POST_LEGACY }, { "wr", POST_WR }, { NULL, 0 },
+};
+
 static const struct option_word words_arrival[] = {
 	{ "fixed", ARRIVAL_FIXED }, { "poisson", ARRIVAL_POISSON }, { NULL, 0 },
 };

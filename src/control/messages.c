@@ -63,6 +63,7 @@ static const struct field caps_fields[] = {
 	FIELD(struct caps, max_msg_sz, U64), FIELD(struct caps, max_mr_size, U64),
 	FIELD(struct caps, max_qp, U32),     FIELD(struct caps, max_qp_wr, U32),
 	FIELD(struct caps, max_sge, U32),    FIELD(struct caps, max_cqe, U32),
+	FIELD(struct caps, max_srq_wr, U32), FIELD(struct caps, max_srq_sge, U32),
 	FIELD(struct caps, active_mtu, U32), FIELD(struct caps, max_rd_init, U32),
 	FIELD(struct caps, max_rd_res, U32), FIELD(struct caps, atomics, U32),
 };

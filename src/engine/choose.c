@@ -16,18 +16,17 @@ lane_loop lane_choose(const struct lane *l, const struct op *op, enum lane_role 
 	case LANE_SENDER:
 		return l->pace.active ? stream_paced : stream_sender(l);
 	case LANE_RECEIVER:
-		return op->receives ? stream_receive : NULL;
+		return op->receives ? stream_receiver(l) : NULL;
 	case LANE_DUPLEX:
 		if (l->pace.active)
 			return stream_paced;
 		return op->receives ? stream_duplex : stream_sender(l);
 	case LANE_INITIATOR:
 		if (op->reply == COMPLETION)
-			return paced ? roundtrip_paced :
-			       l->samples ? roundtrip_sampled : roundtrip;
-		return pingpong_initiator(op->reply, paced, l->samples != NULL);
+			return roundtrip_loop(l, paced);
+		return pingpong_initiator(l, op->reply, paced);
 	case LANE_RESPONDER:
-		return op->reply == COMPLETION ? NULL : pingpong_responder(op->reply);
+		return op->reply == COMPLETION ? NULL : pingpong_responder(l, op->reply);
 	}
 	return NULL;
 }

@@ -26,8 +26,8 @@ void lane_make(const struct lane *l, const struct lane_qp *q, uint64_t n)
 		c->put(c->out, slot_of(c, q, n), number_of(c, q, n));
 }
 
-static bool holds(const struct lane *l, const struct lane_qp *q, uint64_t n, char *text,
-		  size_t size)
+static bool holds(const struct lane *l, const struct lane_qp *q, uint64_t n, uint32_t slot,
+		  char *text, size_t size)
 {
 	const struct lane_content *c = l->content;
 	int last = l->marker_in ? *l->marker_in : -1;
@@ -35,16 +35,21 @@ static bool holds(const struct lane *l, const struct lane_qp *q, uint64_t n, cha
 	bool good;
 
 	do
-		good = c->holds(c->in, slot_of(c, q, n), number_of(c, q, n), last, text, size);
+		good = c->holds(c->in, slot, number_of(c, q, n), last, text, size);
 	while (!good && l->marker_in && clock_raw_ns() - began < SETTLE_NS);
 	return good;
 }
 
 void lane_inspect(struct lane *l, const struct lane_qp *q, uint64_t n)
 {
+	lane_inspect_at(l, q, n, slot_of(l->content, q, n));
+}
+
+void lane_inspect_at(struct lane *l, const struct lane_qp *q, uint64_t n, uint32_t slot)
+{
 	char text[40];
 
-	if (!l->content->in || holds(l, q, n, text, sizeof(text)))
+	if (!l->content->in || holds(l, q, n, slot, text, sizeof(text)))
 		return;
 	if (!l->measure->data_errors++)
 		snprintf(l->measure->data_fault, sizeof(l->measure->data_fault),

@@ -41,7 +41,7 @@ static int wait_for(struct lane *l, uint64_t id)
 {
 	struct ibv_wc wc;
 
-	if (lane_wait_one(l, &wc))
+	if (lane_wait_one(l, &wc, false))
 		return -1;
 	if (__builtin_expect(wc.wr_id == id, 1))
 		return 0;

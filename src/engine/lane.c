@@ -325,21 +325,56 @@ void lane_refused(struct lane *l, struct lane_qp *q, const struct ibv_send_wr *f
 int lane_post_receives(struct lane *l, struct lane_qp *q, uint32_t n)
 {
 	while (n) {
-		uint32_t run = l->recv_count - q->recv_at;
-		struct ibv_recv_wr *first = &q->recv[q->recv_at], *last, *bad;
+		uint32_t run = n < l->recv_count ? n : l->recv_count;
+		uint32_t end = q->recv_at + run - 1;
+		struct ibv_recv_wr *first = &q->recv[q->recv_at], *bad;
+		struct ibv_recv_wr *last = &q->recv[end < l->recv_count ? end :
+							end - l->recv_count];
+		struct ibv_recv_wr *next = last->next;
 		int rc;
 
-		run = n < run ? n : run;
-		last = first + run - 1;
 		last->next = NULL;
 		rc = ibv_post_recv(q->qp, first, &bad);
-		last->next = last + 1;
+		last->next = next;
 		if (rc)
 			return rc == -1 ? errno : abs(rc);
-		q->recv_at = q->recv_at + run == l->recv_count ? 0 : q->recv_at + run;
+		q->recv_at = (uint32_t)(next - q->recv);
 		n -= run;
 	}
 	return 0;
+}
+
+void lane_return(struct lane_shared *s, uint32_t number)
+{
+	struct ibv_recv_wr *wr = &s->recv[number];
+
+	wr->next = NULL;
+	if (s->first)
+		s->last->next = wr;
+	else
+		s->first = wr;
+	s->last = wr;
+	s->owed++;
+}
+
+int lane_post_shared(struct lane_shared *s)
+{
+	struct ibv_recv_wr *bad;
+	int rc = ibv_post_srq_recv(s->srq, s->first, &bad);
+
+	s->first = NULL;
+	s->owed = 0;
+	return rc == -1 ? errno : abs(rc);
+}
+
+struct lane_qp *lane_qp_of(const struct lane *l, uint32_t qpn)
+{
+	const struct lane_shared *s = l->shared;
+	uint32_t at = qpn & s->mask;
+
+	while (s->qp[at].index != UINT32_MAX && s->qp[at].qpn != qpn)
+		at = (at + 1) & s->mask;
+	return s->qp[at].index == UINT32_MAX ? NULL : &l->qp[s->qp[at].index];
 }
 
 bool lane_all_completed(const struct lane *l)
@@ -373,7 +408,7 @@ static int retire_tail(struct lane *l, struct lane_qp *q)
 void lane_reap(struct lane *l, struct lane_group *g)
 {
 	struct ibv_wc wc[LANE_POLL];
-	int n = ibv_poll_cq(g->send_cq, LANE_POLL, wc);
+	int n = ibv_poll_cq(g->send_cq, (int)l->poll_sends, wc);
 
 	if (n < 0)
 		lane_failed_call(l, LANE_POLL_FAILED, n);
@@ -452,5 +487,7 @@ void lane_end(struct lane *l)
 		close_window(l, clock_start(&l->clock), l->count);
 	else if (l->state == STATE_OPEN)
 		close_window(l, l->last_ticks, l->last_count);
+	if (l->rest)
+		lane_rest_end(l->rest);
 	reach(l, LANE_LEFT);
 }

@@ -15,10 +15,11 @@
 #include "engine/clock.h"
 #include "engine/ops.h"
 #include "engine/pace.h"
+#include "engine/rest.h"
 #include "stats/measure.h"
 #include "stats/samples.h"
 
-#define LANE_POLL 16 /* completions a poll */
+#define LANE_POLL 64 /* completions a poll, at most */
 #define LANE_SPINS 1024 /* empty polls between looks at what is not the answer */
 #define LANE_BURST 16  /* messages a visit, when there are several queue pairs */
 #define LANE_LINE 64
@@ -87,6 +88,7 @@ static inline uint32_t wrid_qp(uint64_t id)
 struct lane_content {
 	void *out, *in;      /* buffers; NULL: nothing is made here, nothing comes here */
 	uint32_t slots, all; /* of a queue pair, of all */
+	bool placed;         /* messages name their place; else that is their receive's */
 	bool reads;          /* what comes home is always that of its slot, and wiped once seen */
 	void (*put)(void *out, uint32_t slot, uint64_t number);
 	void (*wipe)(void *in, uint32_t slot);
@@ -108,6 +110,7 @@ struct lane_cycle {
 
 struct lane_qp {
 	_Alignas(LANE_LINE) struct ibv_qp *qp;
+	struct ibv_qp_ex *ex; /* the same, posted to by calls; NULL: by lists */
 	uint64_t posted, completed; /* messages; completed counts those known to be */
 	uint64_t received;
 	struct ibv_send_wr *wr;     /* ring of wr_count requests, each for one slot */
@@ -118,9 +121,27 @@ struct lane_qp {
 	uint64_t *stamps; /* ring, ticks; a message's is found by its number */
 	struct ibv_recv_wr *recv; /* ring of recv_count */
 	uint32_t recv_at, results_at;
+	uint32_t owed; /* receives that were used and are not given back yet */
 	volatile uint64_t *results; /* atomics: the old values, one for each request of the ring */
 	uint64_t *intended; /* with a schedule: when a stamped message was to leave; as stamps */
 	uint64_t at_open;           /* of `completed` or `received`, when the window opened */
+};
+
+/*
+ * One receive queue of all queue pairs. Each of its requests has a place of its own, and goes back
+ * there once it has been used; which queue pair it was of is told by that one's number.
+ */
+struct lane_shared {
+	struct ibv_srq *srq;
+	struct ibv_recv_wr *recv; /* by number, which is their wr_id */
+	struct ibv_recv_wr *first, *last; /* to be given back, in a chain */
+	uint32_t count, owed;
+	uint32_t slots; /* of the buffer, through which they go in turn */
+	bool *used;     /* by slot: something has come there */
+	struct {
+		uint32_t qpn, index;
+	} *qp; /* by qpn, from its place on; index UINT32_MAX: none */
+	uint32_t mask;
 };
 
 /* Queue pairs that share a pair of completion queues, which hold all that they can have. */
@@ -133,7 +154,8 @@ struct lane_group {
 /* Why a loop left early. */
 struct lane_error {
 	enum {
-		LANE_FINE, LANE_WC, LANE_POST, LANE_POLL_FAILED, LANE_MISSED, LANE_STRAY,
+		LANE_FINE, LANE_WC, LANE_POST, LANE_POLL_FAILED, LANE_NOTIFY, LANE_MISSED,
+		LANE_STRAY,
 		LANE_MAKE, LANE_UNDO, /* the calls of a cycle */
 	} kind;
 	int errnum; /* of a failed post, poll or call */
@@ -156,14 +178,19 @@ struct lane {
 	struct lane_group *group;
 	struct lane_qp *qp; /* of all groups */
 	uint32_t groups, qps, depth, batch, signal;
+	uint32_t poll_sends, poll_receives; /* completions that a poll asks for: up to LANE_POLL */
 	uint32_t burst; /* messages posted on a queue pair before the next one's turn */
 	uint32_t wr_count, recv_count, stamp_mask, stamp_ring; /* rings: sizes; stamps: size - 1 */
 	unsigned int flags;       /* of every send: IBV_SEND_INLINE or 0 */
 	bool immediate;           /* messages carry their number */
 	bool predicts;            /* compare-and-swap: each expects the one before it */
 	bool shares_target;       /* ...unless others change the same counter: misses count */
+	bool calls;               /* requests are posted by calls (engine/calls.h) */
 	const struct lane_content *content; /* NULL: messages are not verified one by one */
 	struct lane_cycle *cycle; /* of an operation that needs no peer; else NULL */
+	struct lane_shared *shared; /* NULL: each queue pair has its own receives */
+	uint32_t recv_batch;      /* receives that are given back at a time, at least */
+	struct lane_rest *rest;   /* NULL: it never sleeps. Only the sleeping instances look */
 	uint64_t limit;           /* posts for each queue pair */
 	volatile unsigned char *marker_in; /* ping-pong in memory: the last byte received... */
 	unsigned char *marker_out;         /* ...and the last byte sent */
@@ -249,6 +276,15 @@ void lane_refused(struct lane *l, struct lane_qp *q, const struct ibv_send_wr *f
 /* Posts n further receives. 0, or a positive errno. */
 int lane_post_receives(struct lane *l, struct lane_qp *q, uint32_t n);
 
+/* Puts a receive of the shared queue, which has been used, with those to be given back. */
+void lane_return(struct lane_shared *s, uint32_t number);
+
+/* Gives all of them back. 0, or a positive errno. */
+int lane_post_shared(struct lane_shared *s);
+
+/* The queue pair of that number, or NULL. */
+struct lane_qp *lane_qp_of(const struct lane *l, uint32_t qpn);
+
 /*
  * Nothing more is to be posted: closes the window if it is still open, and has unsignalled tails
  * retired by an empty write, which the peer does not see.
@@ -271,6 +307,10 @@ void lane_make(const struct lane *l, const struct lane_qp *q, uint64_t n)
 
 /* With content: looks at message n of q, which has come. Wrong ones are counted. */
 void lane_inspect(struct lane *l, const struct lane_qp *q, uint64_t n)
+	__attribute__((noinline));
+
+/* The same where it has come to a slot of the shared queue's. */
+void lane_inspect_at(struct lane *l, const struct lane_qp *q, uint64_t n, uint32_t slot)
 	__attribute__((noinline));
 
 /* With content: the same for the next `done` reads of q. */

@@ -9,7 +9,19 @@
 
 #include <arpa/inet.h>
 
+#include "engine/calls.h"
+
 #define always_inline static inline __attribute__((always_inline))
+
+/* What an instance does; constant in each of them but the one that looks them up. */
+struct how {
+	bool memory;  /* answers are seen in memory, not by receives */
+	bool sampled; /* samples are kept one by one */
+	bool paced;   /* messages leave by schedule, or after a gap */
+	bool sleeps;  /* until an answer tells of itself */
+	bool calls;   /* messages are posted by calls */
+	bool shared;  /* receives are of the shared queue */
+};
 
 static unsigned char marker_of(uint64_t message)
 {
@@ -22,7 +34,7 @@ static int reap_sends(struct lane *l, struct lane_qp *q, bool wait)
 	struct ibv_wc wc[LANE_POLL];
 
 	do {
-		int n = ibv_poll_cq(l->group->send_cq, LANE_POLL, wc);
+		int n = ibv_poll_cq(l->group->send_cq, (int)l->poll_sends, wc);
 
 		if (n < 0) {
 			lane_failed_call(l, LANE_POLL_FAILED, n);
@@ -50,14 +62,14 @@ static bool __attribute__((noinline)) give_up(struct lane *l, struct lane_qp *q,
 	return stop == LANE_ABORT || (responder && stop == LANE_DRAIN) || reap_sends(l, q, false);
 }
 
-always_inline int post_one(struct lane *l, struct lane_qp *q, const bool memory)
+always_inline int post_one(struct lane *l, struct lane_qp *q, const struct how h)
 {
 	struct ibv_send_wr *wr = q->wr, *bad;
 	bool signal = ++q->unsignalled == l->signal || q->posted + 1 == l->limit ||
 		      q->posted - q->completed + 1 >= l->depth;
 	int rc;
 
-	if (memory)
+	if (h.memory)
 		*l->marker_out = marker_of(q->posted);
 	else
 		wr->imm_data = htonl((uint32_t)q->posted);
@@ -66,22 +78,22 @@ always_inline int post_one(struct lane *l, struct lane_qp *q, const bool memory)
 	wr->send_flags = l->flags | (signal ? IBV_SEND_SIGNALED : 0);
 	if (signal)
 		q->unsignalled = 0;
-	rc = ibv_post_send(q->qp, wr, &bad);
+	rc = h.calls ? calls_post(q->ex, wr) : ibv_post_send(q->qp, wr, &bad);
 	if (__builtin_expect(rc, 0))
 		lane_failed_call(l, LANE_POST, rc);
 	return rc;
 }
 
 /* Until the message after the ones received has come; -1: leave. */
-always_inline int wait_one(struct lane *l, struct lane_qp *q, const bool memory,
-			   const bool responder)
+always_inline int wait_one(struct lane *l, struct lane_qp *q, const bool responder,
+			   const struct how h)
 {
 	unsigned char marker = marker_of(l->received);
 	uint32_t spins = 0;
 	struct ibv_wc wc;
 
 	for (;;) {
-		if (memory) {
+		if (h.memory) {
 			if (__atomic_load_n(l->marker_in, __ATOMIC_ACQUIRE) == marker)
 				break;
 		} else {
@@ -94,25 +106,34 @@ always_inline int wait_one(struct lane *l, struct lane_qp *q, const bool memory,
 				return -1;
 			}
 		}
-		if (__builtin_expect(++spins % LANE_SPINS == 0, 0) && give_up(l, q, responder))
+		if (h.sleeps) {
+			enum rest rest = lane_rest(l);
+
+			if (rest == REST_FAILED || (rest == REST_LEFT && give_up(l, q, responder)))
+				return -1;
+		} else if (__builtin_expect(++spins % LANE_SPINS == 0, 0) &&
+			   give_up(l, q, responder)) {
 			return -1;
+		}
 	}
-	if (!memory && __builtin_expect(wc.status != IBV_WC_SUCCESS, 0)) {
+	if (!h.memory && __builtin_expect(wc.status != IBV_WC_SUCCESS, 0)) {
 		lane_failed(l, &wc, true);
 		return -1;
 	}
-	if (!memory && l->immediate && ntohl(wc.imm_data) != (uint32_t)l->received)
+	if (!h.memory && l->immediate && ntohl(wc.imm_data) != (uint32_t)l->received)
 		l->measure->data_errors++;
+	if (h.shared)
+		lane_return(l->shared, (uint32_t)wc.wr_id);
 	l->received++;
 	q->received++;
 	return 0;
 }
 
 /* What a side owes after each message, outside of the samples; -1: leave. */
-always_inline int tidy(struct lane *l, struct lane_qp *q, const bool memory)
+always_inline int tidy(struct lane *l, struct lane_qp *q, const struct how h)
 {
-	if (!memory) {
-		int rc = lane_post_receives(l, q, 1);
+	if (!h.memory) {
+		int rc = h.shared ? lane_post_shared(l->shared) : lane_post_receives(l, q, 1);
 
 		if (__builtin_expect(rc, 0)) {
 			lane_failed_call(l, LANE_POST, rc);
@@ -124,9 +145,7 @@ always_inline int tidy(struct lane *l, struct lane_qp *q, const bool memory)
 	return 0;
 }
 
-/* An instance by schedule waits for the clock in any case: there samples are looked up. */
-always_inline void initiator_body(struct lane *l, const bool memory, const bool paced,
-				  const bool sampled)
+always_inline void initiator_body(struct lane *l, const struct how h)
 {
 	struct lane_qp *q = l->qp;
 
@@ -135,22 +154,22 @@ always_inline void initiator_body(struct lane *l, const bool memory, const bool 
 
 		if (l->content)
 			lane_make(l, q, q->posted);
-		if (paced && lane_wait(l))
+		if (h.paced && lane_wait(l))
 			break;
 		begin = clock_start(&l->clock);
-		if (post_one(l, q, memory) || wait_one(l, q, memory, false))
+		if (post_one(l, q, h) || wait_one(l, q, false, h))
 			break;
 		end = clock_stop(&l->clock);
 		ns = clock_ns(&l->clock, end - begin);
 		histogram_record(l->histogram, ns);
-		if (sampled || (paced && l->samples))
+		if (h.sampled)
 			lane_keep(l, end, ns);
-		if (paced)
+		if (h.paced)
 			lane_answered(l, begin, end);
 		l->count++;
 		if (l->content)
 			lane_inspect(l, q, l->received - 1);
-		if (tidy(l, q, memory))
+		if (tidy(l, q, h))
 			break;
 		if (end >= l->next_edge || l->count >= l->next_count)
 			lane_edge(l, end);
@@ -159,21 +178,21 @@ always_inline void initiator_body(struct lane *l, const bool memory, const bool 
 	lane_end(l);
 }
 
-always_inline void responder_body(struct lane *l, const bool memory)
+always_inline void responder_body(struct lane *l, const struct how h)
 {
 	struct lane_qp *q = l->qp;
 
 	for (;;) {
-		if (wait_one(l, q, memory, true))
+		if (wait_one(l, q, true, h))
 			break;
 		if (l->content) { /* before the answer lets the next one come */
 			lane_inspect(l, q, l->received - 1);
 			lane_make(l, q, q->posted);
 		}
-		if (post_one(l, q, memory))
+		if (post_one(l, q, h))
 			break;
 		l->count++;
-		if (tidy(l, q, memory))
+		if (tidy(l, q, h))
 			break;
 		lane_passed(l);
 	}
@@ -181,33 +200,65 @@ always_inline void responder_body(struct lane *l, const bool memory)
 	lane_end(l);
 }
 
-static void initiator_recv(struct lane *l) { initiator_body(l, false, false, false); }
-static void initiator_recv_sampled(struct lane *l) { initiator_body(l, false, false, true); }
-static void initiator_recv_paced(struct lane *l) { initiator_body(l, false, true, false); }
-static void initiator_memory(struct lane *l) { initiator_body(l, true, false, false); }
-static void initiator_memory_sampled(struct lane *l) { initiator_body(l, true, false, true); }
-static void initiator_memory_paced(struct lane *l) { initiator_body(l, true, true, false); }
-static void responder_recv(struct lane *l) { responder_body(l, false); }
-static void responder_memory(struct lane *l) { responder_body(l, true); }
+#define INSTANCE(name, body, ...) \
+	static void name(struct lane *l) { body(l, (struct how){ __VA_ARGS__ }); }
 
-lane_loop pingpong_initiator(enum op_reply reply, bool paced, bool sampled)
+INSTANCE(initiator_recv, initiator_body, .sampled = false)
+INSTANCE(initiator_recv_sampled, initiator_body, .sampled = true)
+INSTANCE(initiator_memory, initiator_body, .memory = true)
+INSTANCE(initiator_memory_sampled, initiator_body, .memory = true, .sampled = true)
+INSTANCE(responder_recv, responder_body, .memory = false)
+INSTANCE(responder_memory, responder_body, .memory = true)
+
+/* Sleeping, calls and waiting for the clock cost more than looking up which of it there is. */
+static struct how looked_up(const struct lane *l, bool memory)
 {
-	static const lane_loop instances[][2] = { /* [reply][sampled] */
-		[ECHO_RECV] = { initiator_recv, initiator_recv_sampled },
-		[ECHO_MEMORY] = { initiator_memory, initiator_memory_sampled },
+	return (struct how){
+		.memory = memory, .sampled = l->samples != NULL, .sleeps = l->rest != NULL,
+		.calls = l->calls, .shared = !memory && l->shared,
+		.paced = l->pace.active || l->pace.gap,
 	};
-	static const lane_loop by_schedule[] = {
-		[ECHO_RECV] = initiator_recv_paced, [ECHO_MEMORY] = initiator_memory_paced,
-	};
-
-	return paced ? by_schedule[reply] : instances[reply][sampled];
 }
 
-lane_loop pingpong_responder(enum op_reply reply)
+static void initiator_recv_otherwise(struct lane *l)
 {
-	static const lane_loop instances[] = {
-		[ECHO_RECV] = responder_recv, [ECHO_MEMORY] = responder_memory,
+	initiator_body(l, looked_up(l, false));
+}
+
+static void initiator_memory_otherwise(struct lane *l)
+{
+	initiator_body(l, looked_up(l, true));
+}
+
+static void responder_recv_otherwise(struct lane *l)
+{
+	responder_body(l, looked_up(l, false));
+}
+
+static void responder_memory_otherwise(struct lane *l)
+{
+	responder_body(l, looked_up(l, true));
+}
+
+lane_loop pingpong_initiator(const struct lane *l, enum op_reply reply, bool paced)
+{
+	static const lane_loop instances[][3] = { /* [reply][sampled, or otherwise] */
+		[ECHO_RECV] = { initiator_recv, initiator_recv_sampled, initiator_recv_otherwise },
+		[ECHO_MEMORY] = { initiator_memory, initiator_memory_sampled,
+				  initiator_memory_otherwise },
 	};
 
-	return instances[reply];
+	if (paced || l->rest || l->calls || l->shared)
+		return instances[reply][2];
+	return instances[reply][l->samples != NULL];
+}
+
+lane_loop pingpong_responder(const struct lane *l, enum op_reply reply)
+{
+	static const lane_loop instances[][2] = { /* [reply][otherwise] */
+		[ECHO_RECV] = { responder_recv, responder_recv_otherwise },
+		[ECHO_MEMORY] = { responder_memory, responder_memory_otherwise },
+	};
+
+	return instances[reply][l->rest || l->calls || l->shared];
 }

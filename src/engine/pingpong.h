@@ -5,7 +5,8 @@
 
 #include "engine/lane.h"
 
-lane_loop pingpong_initiator(enum op_reply reply, bool paced, bool sampled);
-lane_loop pingpong_responder(enum op_reply reply);
+/* The instances that suit the answer and how the lane waits for it. */
+lane_loop pingpong_initiator(const struct lane *l, enum op_reply reply, bool paced);
+lane_loop pingpong_responder(const struct lane *l, enum op_reply reply);
 
 #endif

@@ -5,11 +5,12 @@
  */
 #include "engine/roundtrip.h"
 
+#include "engine/calls.h"
 #include "engine/wait.h"
 
 #define always_inline static inline __attribute__((always_inline))
 
-always_inline int post_one(struct lane *l, struct lane_qp *q)
+always_inline int post_one(struct lane *l, struct lane_qp *q, const bool calls)
 {
 	struct ibv_send_wr *wr = &q->wr[q->at], *bad;
 	int rc;
@@ -22,24 +23,25 @@ always_inline int post_one(struct lane *l, struct lane_qp *q)
 	q->posted++;
 	wr->wr_id = wrid_make(q->index, q->posted);
 	wr->send_flags = IBV_SEND_SIGNALED;
-	rc = ibv_post_send(q->qp, wr, &bad);
+	rc = calls ? calls_post(q->ex, wr) : ibv_post_send(q->qp, wr, &bad);
 	if (__builtin_expect(rc, 0))
 		lane_failed_call(l, LANE_POST, rc);
 	return rc;
 }
 
 /* Until the one operation has completed; -1: leave. */
-always_inline int wait_one(struct lane *l, struct lane_qp *q)
+always_inline int wait_one(struct lane *l, struct lane_qp *q, const bool sleeps)
 {
 	struct ibv_wc wc;
 
-	if (lane_wait_one(l, &wc))
+	if (lane_wait_one(l, &wc, sleeps))
 		return -1;
 	return lane_done(l, q, wc.wr_id) ? 0 : -1;
 }
 
-/* An instance by schedule waits for the clock in any case: there samples are looked up. */
-always_inline void body(struct lane *l, const bool paced, const bool sampled)
+/* An instance's parts are constant, but for the one that looks them up. */
+always_inline void body(struct lane *l, const bool sampled, const bool paced, const bool sleeps,
+			const bool calls)
 {
 	struct lane_qp *q = l->qp;
 
@@ -49,12 +51,12 @@ always_inline void body(struct lane *l, const bool paced, const bool sampled)
 		if (paced && lane_wait(l))
 			break;
 		begin = clock_start(&l->clock);
-		if (post_one(l, q) || wait_one(l, q))
+		if (post_one(l, q, calls) || wait_one(l, q, sleeps))
 			break;
 		end = clock_stop(&l->clock);
 		ns = clock_ns(&l->clock, end - begin);
 		histogram_record(l->histogram, ns);
-		if (sampled || (paced && l->samples))
+		if (sampled)
 			lane_keep(l, end, ns);
 		if (paced)
 			lane_answered(l, begin, end);
@@ -73,17 +75,18 @@ always_inline void body(struct lane *l, const bool paced, const bool sampled)
 	lane_end(l);
 }
 
-void roundtrip(struct lane *l)
+static void plain(struct lane *l) { body(l, false, false, false, false); }
+static void sampled(struct lane *l) { body(l, true, false, false, false); }
+
+/* Sleeping, calls and waiting for the clock cost more than looking up which of it there is. */
+static void otherwise(struct lane *l)
 {
-	body(l, false, false);
+	body(l, l->samples != NULL, l->pace.active || l->pace.gap, l->rest != NULL, l->calls);
 }
 
-void roundtrip_sampled(struct lane *l)
+lane_loop roundtrip_loop(const struct lane *l, bool paced)
 {
-	body(l, false, true);
-}
-
-void roundtrip_paced(struct lane *l)
-{
-	body(l, true, false);
+	if (paced || l->rest || l->calls)
+		return otherwise;
+	return l->samples ? sampled : plain;
 }

@@ -5,8 +5,7 @@
 
 #include "engine/lane.h"
 
-void roundtrip(struct lane *l);
-void roundtrip_sampled(struct lane *l); /* keeps its samples */
-void roundtrip_paced(struct lane *l); /* by schedule, or with gaps */
+/* The instance that suits how the lane posts and waits, and whether it keeps its samples. */
+lane_loop roundtrip_loop(const struct lane *l, bool paced);
 
 #endif

@@ -5,6 +5,8 @@
  */
 #include "engine/stream.h"
 
+#include "engine/calls.h"
+
 #include <arpa/inet.h>
 
 #define always_inline static inline __attribute__((always_inline))
@@ -16,6 +18,9 @@ struct traits {
 	bool sampled; /* and kept one by one */
 	bool paced;   /* messages leave by schedule */
 	bool touched; /* messages differ: immediate data, comparisons, content */
+	bool calls;   /* posted by calls, not by lists */
+	bool shared;  /* receives are of one queue for all */
+	bool sleeps;  /* until a completion tells of itself, when there is nothing to do */
 };
 
 /* What differs between one message and the next, n being how many there were before. */
@@ -48,10 +53,10 @@ always_inline void ask(const struct lane *l, struct lane_qp *q, struct ibv_send_
 
 /* Hands a list over, with which so many will have been posted; tells of it when it is refused. */
 always_inline int post(struct lane *l, struct lane_qp *q, struct ibv_send_wr *first,
-		       uint64_t posted)
+		       uint64_t posted, const struct traits t)
 {
 	struct ibv_send_wr *bad = first;
-	int rc = ibv_post_send(q->qp, first, &bad);
+	int rc = t.calls ? calls_post(q->ex, first) : ibv_post_send(q->qp, first, &bad);
 
 	if (__builtin_expect(rc, 0))
 		lane_refused(l, q, first, bad, rc);
@@ -99,7 +104,7 @@ always_inline int post_list(struct lane *l, struct lane_qp *q, uint32_t k, bool 
 		ask(l, q, last, id + k, t);
 		asked = k;
 	}
-	rc = post(l, q, first, posted + k);
+	rc = post(l, q, first, posted + k, t);
 	last->next = follows;
 	last->send_flags = l->flags;
 	for (asks = l->signal - q->unsignalled; asks < k; asks += l->signal)
@@ -158,7 +163,7 @@ always_inline int fill_singly(struct lane *l, struct lane_qp *q, uint64_t n, boo
 			ask(l, q, wr, id, t);
 			until = l->signal;
 		}
-		rc = post(l, q, wr, q->posted + 1);
+		rc = post(l, q, wr, q->posted + 1, t);
 		wr = wr + 1 == end ? ring : wr + 1;
 	}
 	q->at = (uint32_t)(wr - ring);
@@ -273,20 +278,69 @@ static int take_receives(struct lane *l, const struct ibv_wc *wc, int n)
 		}
 		l->received += (uint64_t)run;
 		l->count += (uint64_t)run;
-		rc = lane_post_receives(l, q, (uint32_t)run);
+		q->owed += (uint32_t)run;
+		if (q->owed < l->recv_batch)
+			continue;
+		rc = lane_post_receives(l, q, q->owed);
 		if (__builtin_expect(rc, 0)) {
 			lane_failed_call(l, LANE_POST, rc);
 			return -1;
 		}
+		q->owed = 0;
 	}
 	return 0;
+}
+
+/* Takes one receive of the shared queue; 0, or -1 after the lane has failed. */
+static int take_one_shared(struct lane *l, const struct ibv_wc *wc)
+{
+	struct lane_shared *s = l->shared;
+	uint32_t number = (uint32_t)wc->wr_id, slot = number % s->slots;
+	struct lane_qp *q;
+
+	if (__builtin_expect(wc->status != IBV_WC_SUCCESS, 0)) {
+		lane_failed(l, wc, true);
+		return -1;
+	}
+	q = lane_qp_of(l, wc->qp_num);
+	if (__builtin_expect(!q || number >= s->count, 0)) {
+		lane_stray(l, q ? q : l->qp);
+		return -1;
+	}
+	if (l->immediate && ntohl(wc->imm_data) != (uint32_t)q->received)
+		l->measure->data_errors++;
+	if (l->content && l->content->placed)
+		lane_inspect(l, q, q->received);
+	else if (l->content)
+		lane_inspect_at(l, q, q->received, slot);
+	s->used[slot] = true;
+	q->received++;
+	l->received++;
+	l->count++;
+	lane_return(s, number);
+	return 0;
+}
+
+static int take_shared(struct lane *l, const struct ibv_wc *wc, int n)
+{
+	int rc;
+
+	for (int i = 0; i < n; i++)
+		if (take_one_shared(l, &wc[i]))
+			return -1;
+	if (l->shared->owed < l->recv_batch)
+		return 0;
+	rc = lane_post_shared(l->shared);
+	if (__builtin_expect(rc, 0))
+		lane_failed_call(l, LANE_POST, rc);
+	return rc ? -1 : 0;
 }
 
 /* One poll of either queue of a group. Positive: something came; -1: the lane has failed. */
 always_inline int poll_sends(struct lane *l, struct lane_group *g, const struct traits t)
 {
 	struct ibv_wc wc[LANE_POLL];
-	int n = ibv_poll_cq(g->send_cq, LANE_POLL, wc);
+	int n = ibv_poll_cq(g->send_cq, (int)l->poll_sends, wc);
 
 	if (n > 0)
 		return take_sends(l, wc, n, t) ? -1 : n;
@@ -295,13 +349,13 @@ always_inline int poll_sends(struct lane *l, struct lane_group *g, const struct 
 	return n;
 }
 
-always_inline int poll_receives(struct lane *l, struct lane_group *g)
+always_inline int poll_receives(struct lane *l, struct lane_group *g, const struct traits t)
 {
 	struct ibv_wc wc[LANE_POLL];
-	int n = ibv_poll_cq(g->recv_cq, LANE_POLL, wc);
+	int n = ibv_poll_cq(g->recv_cq, (int)l->poll_receives, wc);
 
 	if (n > 0)
-		return take_receives(l, wc, n) ? -1 : n;
+		return (t.shared ? take_shared(l, wc, n) : take_receives(l, wc, n)) ? -1 : n;
 	if (__builtin_expect(n < 0, 0))
 		lane_failed_call(l, LANE_POLL_FAILED, n);
 	return n;
@@ -325,6 +379,8 @@ static bool received_all(const struct lane *l)
 always_inline void load(struct lane *l, const struct traits t)
 {
 	while (__builtin_expect(lane_stop(l) == LANE_RUN, 1)) {
+		bool quiet = true;
+
 		if (t.paced && post_due(l, t))
 			return;
 		for (struct lane_group *g = l->group; g < l->group + l->groups; g++) {
@@ -332,22 +388,28 @@ always_inline void load(struct lane *l, const struct traits t)
 
 			/* Arrivals first: a peer that waits for a receive cannot be hurried. */
 			if (t.receives)
-				came = poll_receives(l, g);
+				came = poll_receives(l, g, t);
 			for (uint32_t i = 0; t.sends && i < (t.paced ? 1 : g->qps); i++) {
+				const uint64_t posted = g->qp[i].posted;
+
 				if (!t.paced && fill_window(l, &g->qp[i], t))
 					return;
+				quiet &= g->qp[i].posted == posted;
 				sent |= poll_sends(l, g, t);
 				if (__builtin_expect(sent < 0, 0))
 					return;
 			}
 			if (__builtin_expect(came < 0, 0))
 				return;
+			quiet &= !(came | sent);
 			if (came | sent)
 				lane_passed(l);
 			else
 				lane_idle(l);
 		}
 		if (t.sends && !t.receives && l->limit != UINT64_MAX && all_posted_and_done(l))
+			return;
+		if (t.sleeps && quiet && lane_rest(l) == REST_FAILED)
 			return;
 	}
 }
@@ -361,7 +423,7 @@ static void drain(struct lane *l, const struct traits t)
 		lane_stop_sending(l);
 	while (l->error.kind == LANE_FINE && lane_stop(l) != LANE_ABORT) {
 		for (uint32_t i = 0; i < l->groups; i++) {
-			if (t.receives && poll_receives(l, &l->group[i]) > 0)
+			if (t.receives && poll_receives(l, &l->group[i], t) > 0)
 				lane_passed(l);
 			if (t.sends)
 				lane_reap(l, &l->group[i]);
@@ -411,11 +473,13 @@ static void send_touched(struct lane *l)
 				 .lists = l->batch > 1 });
 }
 
-/* Keeping samples costs more than looking up what else there is to do. */
-static void send_sampled(struct lane *l)
+/* Keeping samples, sleeping and calls cost more than looking up what else there is to do. */
+static void send_otherwise(struct lane *l)
 {
-	body(l, (struct traits){ .sends = true, .stamped = is_stamped(l), .sampled = true,
-				 .lists = l->batch > 1, .touched = is_touched(l) });
+	body(l, (struct traits){ .sends = true, .stamped = is_stamped(l),
+				 .sampled = l->samples != NULL, .lists = l->batch > 1,
+				 .touched = is_touched(l), .calls = l->calls,
+				 .sleeps = l->rest != NULL });
 }
 
 lane_loop stream_sender(const struct lane *l)
@@ -425,22 +489,35 @@ lane_loop stream_sender(const struct lane *l)
 		{ send_lists, send_lists_stamped },
 	};
 
-	if (l->samples)
-		return send_sampled;
+	if (l->rest || l->samples || l->calls)
+		return send_otherwise;
 	return is_touched(l) ? send_touched : instances[l->batch > 1][is_stamped(l)];
 }
 
-void stream_receive(struct lane *l)
+static void receive(struct lane *l)
 {
 	body(l, (struct traits){ .receives = true });
+}
+
+static void receive_otherwise(struct lane *l)
+{
+	body(l, (struct traits){ .receives = true, .shared = l->shared != NULL,
+				 .sleeps = l->rest != NULL });
+}
+
+lane_loop stream_receiver(const struct lane *l)
+{
+	return l->rest || l->shared ? receive_otherwise : receive;
 }
 
 /* Both at once has one instance: its traits are looked up as it goes. */
 void stream_duplex(struct lane *l)
 {
 	body(l, (struct traits){ .sends = true, .receives = true, .stamped = is_stamped(l),
-				 .sampled = l->samples != NULL,
-				 .lists = l->batch > 1, .touched = is_touched(l) });
+				 .sampled = l->samples != NULL, .lists = l->batch > 1,
+				 .touched = is_touched(l), .calls = l->calls,
+				 .shared = l->shared != NULL,
+				 .sleeps = l->rest != NULL });
 }
 
 /* By schedule, whatever the requests are: what is looked up is little beside reading the clock. */
@@ -448,5 +525,6 @@ void stream_paced(struct lane *l)
 {
 	body(l, (struct traits){ .sends = true, .receives = l->receives, .paced = true,
 				 .sampled = l->samples != NULL, .stamped = is_stamped(l),
-				 .touched = is_touched(l) });
+				 .touched = is_touched(l), .calls = l->calls,
+				 .shared = l->shared != NULL });
 }

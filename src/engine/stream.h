@@ -8,7 +8,9 @@
 /* The instance that suits the lane's batch, stamps and requests. */
 lane_loop stream_sender(const struct lane *l);
 
-void stream_receive(struct lane *l);
+/* The one that suits how it waits. */
+lane_loop stream_receiver(const struct lane *l);
+
 void stream_duplex(struct lane *l);
 
 /* A sender, or a side that does both, by the lane's schedule. */

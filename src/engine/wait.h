@@ -6,14 +6,23 @@
 #include "engine/lane.h"
 
 /* 0 with a success in wc; -1: leave, because of an error or of ABORT. */
-static inline int lane_wait_one(struct lane *l, struct ibv_wc *wc)
+static inline __attribute__((always_inline)) int lane_wait_one(struct lane *l, struct ibv_wc *wc,
+							       const bool sleeps)
 {
 	uint32_t spins = 0;
 	int n;
 
 	while ((n = ibv_poll_cq(l->group->send_cq, 1, wc)) == 0) {
-		if (++spins % LANE_SPINS)
+		if (sleeps) {
+			enum rest rest = lane_rest(l);
+
+			if (rest == REST_FAILED)
+				return -1;
+			if (rest != REST_LEFT)
+				continue;
+		} else if (++spins % LANE_SPINS) {
 			continue;
+		}
 		lane_publish(l);
 		if (lane_stop(l) == LANE_ABORT)
 			return -1;

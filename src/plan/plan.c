@@ -17,6 +17,7 @@
 
 #define MIB (1ULL << 20)
 #define INLINE_MOST 256 /* a larger message gains nothing from being copied twice */
+#define SHARED_MOST 4096 /* receives that all queue pairs share */
 #define WARMUP_NS 500000000ULL
 #define WARMUP_MOST 1000 /* messages */
 #define ALL_SIZES "2:8M:x2" /* perftest's */
@@ -151,9 +152,16 @@ static void resolve_queues(const struct options *opt, struct point *p)
 		       clamp(least(least(32, p->depth.value / 4), 65536 / size), 1, 32), why);
 	choose(&p->batch, &opt->batch, opt->batch.num, "default");
 	choose(&p->sge, &opt->sge, opt->sge.num, "default");
+	choose(&p->post_api, &opt->post_api, opt->post_api.num, "default");
+	set(&p->events, opt->events.given, opt->events.given ? "given" : "default");
 	choose(&p->outs, &opt->outs, 0, "what both devices allow");
 	choose(&p->atomic_target, &opt->atomic_target, opt->atomic_target.num, "default");
-	choose(&p->rx_depth, &opt->rx_depth, least(2 * p->depth.value, 512), "twice the depth");
+	set(&p->srq, opt->srq.given, opt->srq.given ? "given" : "default");
+	choose(&p->rx_depth, &opt->rx_depth,
+	       p->srq.value ? least(2 * p->depth.value * p->qps.value, SHARED_MOST) :
+			      least(2 * p->depth.value, 512),
+	       p->srq.value ? "twice the depth of all" : "twice the depth");
+	choose(&p->recv_batch, &opt->recv_batch, opt->recv_batch.num, "default");
 	if (p->test.value == TEST_LAT)
 		choose(&p->stamp, &opt->stamp, 1, "every operation");
 	else if (p->rate.value)
@@ -355,6 +363,7 @@ static void drop_for_lat(struct options *one, const struct options *defaults)
 {
 	one->qps = defaults->qps;
 	one->batch = defaults->batch;
+	one->recv_batch = defaults->recv_batch;
 	one->signal = defaults->signal;
 	one->stamp = defaults->stamp;
 	one->slots = defaults->slots;
@@ -383,6 +392,10 @@ static int add_overview(const struct options *opt, struct plan *plan, const stru
 		one.size = (struct option_value){ .given = true, .num = size };
 		if (overview[i].test == TEST_LAT)
 			drop_for_lat(&one, &defaults);
+		if (overview[i].test == TEST_LAT && op->reply == ECHO_MEMORY)
+			one.events = defaults.events;
+		if (!op->receives)
+			one.srq = defaults.srq;
 		if (op->flow == FLOW_COUNTER) {
 			one.slots = defaults.slots;
 			one.sge = defaults.sge;

@@ -212,6 +212,37 @@ static bool pieces_of_counters(const struct options *opt, const struct point *p)
 	return point_op(p)->flow == FLOW_COUNTER && p->sge.value > 1;
 }
 
+static bool shared_of_none(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->srq.value && !point_op(p)->receives;
+}
+
+static bool recv_batch_in_lat(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return lat(p) && p->recv_batch.value > 1;
+}
+
+static bool recv_batch_beyond_depth(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return point_op(p)->receives && p->recv_batch.value > p->rx_depth.value;
+}
+
+static bool events_in_memory(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return lat(p) && point_op(p)->reply == ECHO_MEMORY && p->events.value;
+}
+
+/* In a latency test it is the answer that is slept for, after the message has left. */
+static bool events_by_rate(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->events.value && p->rate.value && !lat(p);
+}
+
 /* Burst, arrivals and seed by their values: a default that is given changes nothing. */
 static bool burst_alone(const struct options *opt, const struct point *p)
 {
@@ -327,6 +358,18 @@ static const struct rule rules[] = {
 	  "a full queue has no gaps; use --rate, or --test lat" },
 	{ pause_beyond_stall, "stall-timeout", "rate or --gap", NO_VALUE, 0,
 	  "messages would be so far apart that nothing moves for half of it; raise it" },
+	{ shared_of_none, "srq", "op", NO_VALUE, 0,
+	  "the operation uses no receives; drop --srq or choose another operation" },
+	{ recv_batch_in_lat, "recv-batch", "test lat", AT(recv_batch), 0,
+	  "a latency test has one operation in flight; drop --recv-batch or use --test bw" },
+	{ recv_batch_beyond_depth, "recv-batch", "rx-depth", AT(recv_batch), AT(rx_depth),
+	  "all receives would be used before any is given back; lower --recv-batch or raise "
+	  "--rx-depth" },
+	{ events_by_rate, "events", "rate", NO_VALUE, 0,
+	  "who keeps a schedule watches the clock and does not sleep; drop one of them" },
+	{ events_in_memory, "events", "test lat", NO_VALUE, 0,
+	  "this operation's arrival is seen in memory, where nothing wakes a sleeper; drop "
+	  "--events or use --test bw" },
 	{ inline_of_others, "inline", "op", AT(inline_size), 0,
 	  "the operation carries no payload out; drop --inline" },
 };
@@ -345,6 +388,9 @@ static int tell(const struct rule *r, const struct point *p)
 	if (!r->second)
 		return fail(FAIL_USAGE, EINVAL, "--%s %" PRIu64 ": %s", r->first, first,
 			    r->sentence);
+	if (!strcmp(r->second, "op") && r->first_at == NO_VALUE)
+		return fail(FAIL_USAGE, EINVAL, "--%s with --op %s: %s", r->first,
+			    point_op(p)->name, r->sentence);
 	if (!strcmp(r->second, "op"))
 		return fail(FAIL_USAGE, EINVAL, "--%s %" PRIu64 " with --op %s: %s", r->first,
 			    first, point_op(p)->name, r->sentence);
@@ -384,7 +430,12 @@ int rules_check_caps(const struct point *p, const struct caps *caps, const char 
 	} limits[] = {
 		{ p->size.value, caps->max_msg_sz, "size", "bytes in a message" },
 		{ p->depth.value, caps->max_qp_wr, "tx-depth", "work requests in a send queue" },
-		{ receives, caps->max_qp_wr, "rx-depth", "work requests in a receive queue" },
+		{ p->srq.value ? 0 : receives, caps->max_qp_wr, "rx-depth",
+		  "work requests in a receive queue" },
+		{ p->srq.value ? receives : 0, caps->max_srq_wr, "rx-depth",
+		  "work requests in a shared receive queue" },
+		{ p->srq.value ? p->sge.value : 0, caps->max_srq_sge, "sge",
+		  "entries in a receive of a shared queue" },
 		{ p->depth.value, caps->max_cqe, "tx-depth", "entries in a completion queue" },
 		{ receives, caps->max_cqe, "rx-depth", "entries in a completion queue" },
 		{ p->sge.value, caps->max_sge, "sge", "entries in a work request" },
@@ -393,6 +444,9 @@ int rules_check_caps(const struct point *p, const struct caps *caps, const char 
 
 	if (op_is_local(op))
 		return local_check_caps(p, caps);
+	if (p->srq.value && !caps->max_srq_wr)
+		return fail(FAIL_SETUP, EOPNOTSUPP, "--srq: %s has no shared receive queues; drop "
+			    "--srq", whose);
 	if (op->flow == FLOW_COUNTER && !caps->atomics)
 		return fail(FAIL_SETUP, EOPNOTSUPP, "--op %s: %s has no atomics; choose another "
 			    "operation or device", op->name, whose);

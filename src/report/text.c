@@ -111,7 +111,8 @@ static bool is_beside_the_point(const struct point *p, const struct option_row *
 	return (s == &p->window && !op_has(op, TRAIT_WINDOWS)) ||
 	       (s == &p->outs && !op_has(op, TRAIT_READS) && strncmp(s->why, "given", 5)) ||
 	       (s == &p->atomic_target && op->flow != FLOW_COUNTER) ||
-	       (s == &p->rx_depth && !op->receives) || (s == &p->tos && !p->rdma_cm.value) ||
+	       ((s == &p->rx_depth || s == &p->recv_batch || s == &p->srq) && !op->receives) ||
+	       (s == &p->tos && !p->rdma_cm.value) ||
 	       (s == &p->inline_size && !op_has(op, TRAIT_INLINES)) ||
 	       (s == &p->mr && p->qps.value == 1) ||
 	       (s == &p->stamp && p->test.value == TEST_LAT);

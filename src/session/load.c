@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "session/shared.h"
 #include "session/verify.h"
 
 /* Zeroed, on cache lines of its own: what one thread writes shares none with another's. */
@@ -98,28 +99,34 @@ static int build_sends(struct row *r, struct lane_qp *q)
 }
 
 /* A message that names its address needs no room in the receive that it consumes. */
-static int build_receives(struct row *r, struct lane_qp *q)
+struct ibv_recv_wr *load_receives(const struct row *r, uint32_t count, uint32_t first,
+				  uint32_t slots)
 {
 	const struct buffer *b = &r->target;
-	uint32_t slots = b->slots / r->queues.count;
-	uint32_t sges = (uint32_t)r->point.sge.value;
-	struct ibv_sge *sge;
+	uint32_t sges = (uint32_t)r->point.sge.value, each = b->slots / r->queues.count;
+	struct ibv_recv_wr *recv = calloc(count, sizeof(*recv) + sges * sizeof(struct ibv_sge));
+	struct ibv_sge *sge = (struct ibv_sge *)(recv + count);
 
-	q->recv = calloc(r->lane->recv_count, sizeof(*q->recv) + sges * sizeof(*sge));
-	if (!q->recv)
-		return -ENOMEM;
-	sge = (struct ibv_sge *)(q->recv + r->lane->recv_count);
-	for (uint32_t i = 0; i < r->lane->recv_count; i++) {
-		uint32_t slot = q->index * slots + i % slots;
+	for (uint32_t i = 0; recv && i < count; i++) {
+		uint32_t slot = first + i % slots;
 
-		q->recv[i].wr_id = wrid_make(q->index, 0);
-		q->recv[i].sg_list = &sge[i * sges];
-		q->recv[i].num_sge = op_has(point_op(&r->point), TRAIT_REMOTE) ? 0 : (int)sges;
-		split(q->recv[i].sg_list, r, (uintptr_t)b->base + slot * b->stride,
-		      buffer_mr(b, q->index)->lkey);
-		q->recv[i].next = &q->recv[i] + 1;
+		recv[i].sg_list = &sge[i * sges];
+		recv[i].num_sge = op_has(point_op(&r->point), TRAIT_REMOTE) ? 0 : (int)sges;
+		split(recv[i].sg_list, r, (uintptr_t)b->base + slot * b->stride,
+		      buffer_mr(b, slot / each)->lkey);
+		recv[i].next = i + 1 < count ? &recv[i + 1] : recv;
 	}
-	return 0;
+	return recv;
+}
+
+static int build_receives(struct row *r, struct lane_qp *q)
+{
+	uint32_t slots = r->target.slots / r->queues.count, count = r->lane->recv_count;
+
+	q->recv = load_receives(r, count, q->index * slots, slots);
+	for (uint32_t i = 0; q->recv && i < count; i++)
+		q->recv[i].wr_id = wrid_make(q->index, 0);
+	return q->recv ? 0 : -ENOMEM;
 }
 
 static int build_qp(struct row *r, uint32_t i)
@@ -129,10 +136,11 @@ static int build_qp(struct row *r, uint32_t i)
 	int rc = 0;
 
 	q->qp = r->queues.qp[i];
+	q->ex = l->calls ? ibv_qp_to_qp_ex(q->qp) : NULL;
 	q->index = i;
 	if (r->local.base)
 		rc = build_sends(r, q);
-	if (!rc && r->target.base && point_op(&r->point)->receives)
+	if (!rc && r->target.base && point_op(&r->point)->receives && !r->queues.srq)
 		rc = build_receives(r, q);
 	if (!rc && l->stamp_mask != LANE_NO_STAMPS) {
 		q->stamps = calloc(l->stamp_ring + 1, sizeof(*q->stamps));
@@ -162,6 +170,43 @@ static int build_groups(struct row *r)
 		};
 	}
 	return 0;
+}
+
+/* Which queues a loop waits for: a ping-pong's answers, a stream's sends and what comes to it. */
+static int build_rest(struct row *r)
+{
+	struct lane *l = r->lane;
+	bool lat = r->point.test.value == TEST_LAT, comes = l->receives;
+	bool sends = lat ? !comes : r->sends;
+	struct lane_rest *rest = &r->rest;
+
+	if (!r->queues.channel)
+		return 0;
+	*rest = (struct lane_rest){
+		.channel = r->queues.channel, .wake_fd = r->wake_fd,
+		.cq = calloc(2 * l->groups, sizeof(*rest->cq)),
+	};
+	if (!rest->cq)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < l->groups; i++) {
+		if (sends)
+			rest->cq[rest->cqs++].cq = l->group[i].send_cq;
+		if (comes)
+			rest->cq[rest->cqs++].cq = l->group[i].recv_cq;
+	}
+	l->rest = rest;
+	return 0;
+}
+
+/* As many completions as the smallest queue can have; that of the last group is. */
+static void set_polls(struct row *r, struct lane *l)
+{
+	uint64_t qps = r->queues.group[r->queues.groups - 1].count;
+	uint64_t asked = (l->depth + l->signal - 1) / l->signal;
+	uint64_t receives = r->point.rx_depth.value * (r->queues.srq ? 1 : qps);
+
+	l->poll_sends = (uint32_t)(qps * asked < LANE_POLL ? qps * asked : LANE_POLL);
+	l->poll_receives = (uint32_t)(receives < LANE_POLL ? receives : LANE_POLL);
 }
 
 static void set_limits(struct lane *l, const struct point *p)
@@ -218,11 +263,15 @@ static void fill_lane(struct row *r, struct lane *l)
 	l->batch = (uint32_t)p->batch.value;
 	l->signal = (uint32_t)p->signal.value;
 	l->wr_count = r->local.base ? round_up(l->batch, r->local.slots / l->qps) : 0;
-	l->recv_count = r->target.base ? round_up(LANE_POLL, point_slots(p)) : 0;
+	set_polls(r, l);
+	l->recv_batch = (uint32_t)p->recv_batch.value;
+	l->recv_count = r->target.base ? round_up(l->recv_batch + l->poll_receives,
+						  point_slots(p)) : 0;
 	l->stamp_mask = !lat && p->stamp.value ? (uint32_t)p->stamp.value - 1 : LANE_NO_STAMPS;
 	l->stamp_ring = power_of_two_from(p->depth.value + 1) - 1;
 	l->flags = op_has(op, TRAIT_INLINES) && p->size.value <= r->queues.inline_size ?
 			   IBV_SEND_INLINE : 0;
+	l->calls = r->shape.calls != 0;
 	l->immediate = op_has(op, TRAIT_IMMEDIATE);
 	l->predicts = op_has(op, TRAIT_PREDICTS);
 	l->shares_target = p->atomic_target.value == ATOMIC_SHARED;
@@ -264,6 +313,10 @@ int load_build(struct row *r)
 		rc = l->qp && l->spare ? build_groups(r) : -ENOMEM;
 	}
 	if (!rc)
+		rc = build_rest(r);
+	if (!rc)
+		rc = shared_build(r);
+	if (!rc)
 		rc = make_samples(r);
 	if (!rc)
 		histogram_reset(l->spare);
@@ -288,6 +341,7 @@ static int build_cycle(struct row *r)
 	l->report = &r->report;
 	l->measure = r->measure;
 	l->event_fd = r->event_fd;
+	l->poll_sends = l->poll_receives = 1;
 	l->cycle = &r->cycle;
 	l->leads = true;
 	l->qps = 1;
@@ -331,6 +385,9 @@ void load_free(struct row *r)
 		free(l->qp);
 		free(l->spare);
 	}
+	shared_free(r);
+	free(r->rest.cq);
+	r->rest.cq = NULL;
 	free(l);
 	r->lane = NULL;
 }

@@ -13,6 +13,12 @@ int load_build(struct row *r);
 
 /* The same for what r->cycle says, on one queue pair or none. */
 int load_build_local(struct row *r);
+/*
+ * Receives, linked in a ring, whose places are `slots` of the target's buffer from `first` on, in
+ * turn. NULL when there is no memory.
+ */
+struct ibv_recv_wr *load_receives(const struct row *r, uint32_t count, uint32_t first,
+				  uint32_t slots);
 
 void load_free(struct row *r);
 

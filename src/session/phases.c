@@ -84,7 +84,7 @@ static void begin_drain(struct phases *p)
 		usage_end(&p->usage, &p->s->counters, p->r->measure);
 	p->closed_told = true;
 	if (p->r->lane && p->r->lane->leads)
-		atomic_store(&p->r->control.stop, LANE_DRAIN);
+		row_stop(p->r, LANE_DRAIN);
 }
 
 static bool lane_is_warm(const struct phases *p)
@@ -191,7 +191,7 @@ static int heard_sent(struct phases *p, const json_t *message)
 		sum += m->total[i];
 	atomic_store(&p->r->control.expected, sum);
 	if (l && !l->leads)
-		atomic_store(&p->r->control.stop, LANE_DRAIN);
+		row_stop(p->r, LANE_DRAIN);
 	return 0;
 }
 

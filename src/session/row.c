@@ -12,9 +12,11 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "engine/calls.h"
 #include "host/numa.h"
 #include "plan/plan.h"
 #include "session/load.h"
+#include "session/shared.h"
 #include "session/verify.h"
 #include "verbs/diagnose.h"
 #include "verbs/window.h"
@@ -111,7 +113,9 @@ static void fill_buffers(struct row *r)
 
 	if (row_op(r)->flow == FLOW_COUNTER)
 		return; /* counters begin at 0, as they are mapped */
-	if (from->base)
+	if (from->base && shared_anywhere(r))
+		shared_fill(from);
+	else if (from->base)
 		buffer_fill(from);
 	if (into->base)
 		buffer_reset(into);
@@ -145,9 +149,11 @@ void row_describe_queues(struct row *r, bool inline_exact)
 
 	r->shape = (struct queues_shape){
 		.count = (uint32_t)p->qps.value, .depth = (uint32_t)p->depth.value,
-		.sges = (uint32_t)p->sge.value,
+		.sges = (uint32_t)p->sge.value, .srq = p->srq.value,
 		.rx_depth = row_op(r)->receives ? (uint32_t)p->rx_depth.value : 0,
 		.inline_size = (uint32_t)p->inline_size.value, .inline_exact = inline_exact,
+		.events = p->events.value,
+		.calls = p->post_api.value == POST_WR ? calls_needed(row_op(r)->opcode) : 0,
 	};
 	r->path = connect_path_of(p);
 	r->path.dlid = (uint32_t)r->session->opt->dlid.num;
@@ -157,13 +163,15 @@ void row_describe_queues(struct row *r, bool inline_exact)
 
 int row_open(struct row *r, struct session *s, const struct point *p)
 {
-	*r = (struct row){ .session = s, .point = *p, .event_fd = -1 };
+	*r = (struct row){ .session = s, .point = *p, .event_fd = -1, .wake_fd = -1 };
 	r->sends = p->direction.value == DIRECTION_BOTH ||
 		   s->client == (p->direction.value == DIRECTION_OUT);
 	r->takes = p->direction.value == DIRECTION_BOTH || !r->sends;
 	r->measure = calloc(1, sizeof(*r->measure));
 	r->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (!r->measure || r->event_fd < 0)
+	if (p->events.value)
+		r->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (!r->measure || r->event_fd < 0 || (p->events.value && r->wake_fd < 0))
 		return fail(FAIL_SETUP, errno, "preparing a row: %s", strerror(errno));
 	histogram_reset(&r->measure->latency);
 	histogram_reset(&r->measure->undo);
@@ -205,8 +213,9 @@ int row_prepare(struct row *r, struct session *s, const struct point *p, struct 
 
 static int prime_receives(struct row *r)
 {
-	for (uint32_t i = 0; i < r->lane->qps; i++) {
-		int rc = lane_post_receives(r->lane, &r->lane->qp[i],
+	for (uint32_t i = 0; i < (r->lane->shared ? 1 : r->lane->qps); i++) {
+		int rc = r->lane->shared ? lane_post_shared(r->lane->shared) :
+			 lane_post_receives(r->lane, &r->lane->qp[i],
 					    (uint32_t)r->point.rx_depth.value);
 
 		if (rc)
@@ -278,11 +287,20 @@ int row_start(struct row *r)
 	return 0;
 }
 
+void row_stop(struct row *r, unsigned int stop)
+{
+	uint64_t one = 1;
+
+	atomic_store(&r->control.stop, stop);
+	if (r->wake_fd >= 0 && write(r->wake_fd, &one, sizeof(one)) < 0)
+		return; /* the counter is full: it is awake already */
+}
+
 int row_abort(struct row *r)
 {
 	struct timespec deadline;
 
-	atomic_store(&r->control.stop, LANE_ABORT);
+	row_stop(r, LANE_ABORT);
 	queues_abort(&r->queues);
 	if (!r->running)
 		return 0;
@@ -340,8 +358,9 @@ int row_told_lane(const struct row *r)
 			    "twice; do not trust this device", e->message, e->qpn,
 			    s->device.facts.name);
 	return fail(FAIL_RUN, e->errnum, "%s on %s: %s; see the kernel log%s",
-		    e->kind == LANE_POST ? "posting a work request" :
-					   "polling the completion queue",
+		    e->kind == LANE_POST   ? "posting a work request" :
+		    e->kind == LANE_NOTIFY ? "waiting for a completion event" :
+					     "polling the completion queue",
 		    s->device.facts.name, strerror(e->errnum),
 		    e->errnum == ENOMEM ? ", or report it: the queue should not be full" : "");
 }
@@ -407,6 +426,8 @@ void row_free(struct row *r)
 	endpoints_free(&r->theirs);
 	if (r->event_fd >= 0)
 		close(r->event_fd);
+	if (r->wake_fd >= 0)
+		close(r->wake_fd);
 	free(r->memory_path);
 	free(r->measure);
 	free(r->samples);

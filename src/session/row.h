@@ -42,6 +42,9 @@ struct row {
 	pthread_t thread;
 	bool running;
 	int event_fd;
+	struct lane_rest rest; /* with --events */
+	struct lane_shared shared; /* with --srq */
+	int wake_fd;           /* ends the data thread's sleep; -1 without */
 
 	char *memory_path;       /* of --memory file:PATH; NULL: this side was given none */
 	struct measure *measure; /* this side's */
@@ -85,6 +88,9 @@ int row_connect(struct row *r);
 
 /* Starts the data thread, if this side has something to do. 0 or -errno told. */
 int row_start(struct row *r);
+
+/* Sets the stop word, and wakes the data thread for it. */
+void row_stop(struct row *r, unsigned int stop);
 
 /*
  * Makes the data thread leave at once and waits for it, at most a few seconds. Returns 0, or

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "session/shared.h"
+
 static void put(void *out, uint32_t slot, uint64_t number)
 {
 	buffer_put(out, slot, number);
@@ -38,6 +40,7 @@ void verify_prepare(struct row *r, struct lane *l)
 		      !reads && r->target.base ? &r->target : NULL,
 		.slots = point_slots(&r->point),
 		.all = point_slots(&r->point) * r->queues.count,
+		.placed = op_has(point_op(&r->point), TRAIT_REMOTE),
 		.reads = reads, .put = put, .wipe = wipe, .holds = holds,
 	};
 	l->content = &r->content;
@@ -59,15 +62,13 @@ static bool seen_in_flight(const struct row *r)
 	return r->point.verify.value && r->lane && r->lane->receives;
 }
 
-static void check_slots(struct row *r, const struct message_sent *sent)
+/* By queue pair: which of its slots have been written, and what is to be there then. */
+static void check_regions(struct row *r, const struct message_sent *sent,
+			  struct buffer_fault *fault)
 {
 	const struct buffer *b = point_op(&r->point)->flow == FLOW_IN ? &r->local : &r->target;
 	uint32_t slots = point_slots(&r->point);
-	struct buffer_fault fault = { 0 };
-	struct measure *m = r->measure;
 
-	if (seen_in_flight(r))
-		return;
 	for (uint32_t qp = 0; b->base && qp < r->queues.count; qp++) {
 		uint64_t written = written_to(r, qp, sent);
 		struct buffer_claim claim = {
@@ -81,8 +82,22 @@ static void check_slots(struct row *r, const struct message_sent *sent)
 		if (r->point.test.value == TEST_LAT &&
 		    point_op(&r->point)->reply == ECHO_MEMORY && written)
 			claim.marker = (int)((written - 1) % 255 + 1);
-		m->data_errors += buffer_check(b, &claim, &fault);
+		r->measure->data_errors += buffer_check(b, &claim, fault);
 	}
+}
+
+static void check_slots(struct row *r, const struct message_sent *sent)
+{
+	bool anywhere = r->lane && r->lane->shared && shared_anywhere(r);
+	struct buffer_fault fault = { 0 };
+	struct measure *m = r->measure;
+
+	if (seen_in_flight(r))
+		return;
+	if (anywhere)
+		m->data_errors += shared_check(r, &fault);
+	else
+		check_regions(r, sent, &fault);
 	if (fault.slots)
 		snprintf(m->data_fault, sizeof(m->data_fault),
 			 "first in slot %u: byte %zu is 0x%02x, not 0x%02x", fault.slot, fault.byte,

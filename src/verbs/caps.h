@@ -14,6 +14,8 @@ struct caps {
 	uint32_t max_qp;
 	uint32_t max_qp_wr; /* work requests of one queue */
 	uint32_t max_sge;
+	uint32_t max_srq_wr;  /* work requests of a shared receive queue; 0: it has none */
+	uint32_t max_srq_sge;
 	uint32_t max_cqe;    /* entries of one completion queue */
 	uint32_t max_rd_init; /* reads and atomics that an initiator may have outstanding */
 	uint32_t max_rd_res;  /* and that a responder accepts, of one queue pair */

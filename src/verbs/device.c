@@ -47,6 +47,8 @@ static int query_caps(struct ibv_context *context, uint32_t port, struct device_
 		.max_qp = (uint32_t)attr.max_qp,
 		.max_qp_wr = (uint32_t)attr.max_qp_wr,
 		.max_sge = (uint32_t)attr.max_sge,
+		.max_srq_wr = attr.max_srq > 0 ? (uint32_t)attr.max_srq_wr : 0,
+		.max_srq_sge = (uint32_t)attr.max_srq_sge,
 		.max_cqe = (uint32_t)attr.max_cqe,
 		.max_rd_init = (uint32_t)attr.max_qp_init_rd_atom,
 		.max_rd_res = (uint32_t)attr.max_qp_rd_atom,

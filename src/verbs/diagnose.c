@@ -43,6 +43,8 @@ const char *diagnose_event(enum ibv_event_type type)
 	case IBV_EVENT_QP_REQ_ERR:
 	case IBV_EVENT_QP_ACCESS_ERR:
 		return "a queue pair failed; see the peer and the kernel log";
+	case IBV_EVENT_SRQ_ERR:
+		return "the shared receive queue failed; see the kernel log";
 	case IBV_EVENT_DEVICE_FATAL:
 		return "the device failed; see the kernel log";
 	case IBV_EVENT_PORT_ERR:

@@ -2,6 +2,7 @@
 #include "verbs/queues.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,11 +22,18 @@ static uint32_t receives_of(const struct queues_shape *shape)
 	return shape->rx_depth ? shape->rx_depth : 1;
 }
 
+/* Of a group of queue pairs: what is shared may all be used by one of them. */
+static uint32_t receives_in(const struct queues_shape *shape, uint32_t qps)
+{
+	return receives_of(shape) * (shape->srq ? 1 : qps);
+}
+
 /* As many share completion queues as these can hold, whatever the signaling interval. */
 static uint32_t qps_per_group(const struct device *d, const struct queues_shape *shape)
 {
 	uint32_t most = d->facts.caps.max_cqe;
-	uint32_t sends = most / sends_of(shape), receives = most / receives_of(shape);
+	uint32_t sends = most / sends_of(shape);
+	uint32_t receives = shape->srq ? UINT32_MAX : most / receives_of(shape);
 	uint32_t n = sends < receives ? sends : receives;
 
 	if (!n)
@@ -33,22 +41,48 @@ static uint32_t qps_per_group(const struct device *d, const struct queues_shape 
 	return n < shape->count ? n : shape->count;
 }
 
-static int create_group(struct queue_group *g, const struct device *d,
+static int create_channel(struct queues *q, const struct device *d)
+{
+	int flags;
+
+	q->channel = ibv_create_comp_channel(d->context);
+	if (!q->channel)
+		return fail(FAIL_SETUP, errno, "creating a completion channel on %s: %s; "
+			    "drop --events", d->facts.name, strerror(errno));
+	flags = fcntl(q->channel->fd, F_GETFL);
+	fcntl(q->channel->fd, F_SETFL, flags | O_NONBLOCK);
+	return 0;
+}
+
+static int create_group(struct queues *q, struct queue_group *g, const struct device *d,
 			const struct queues_shape *shape)
 {
-	uint32_t sends = g->count * sends_of(shape), receives = g->count * receives_of(shape);
+	uint32_t sends = g->count * sends_of(shape), receives = receives_in(shape, g->count);
 	uint32_t most = d->facts.caps.max_cqe;
 
 	sends = sends < most ? sends : most;
-	g->send_cq = ibv_create_cq(d->context, (int)sends, NULL, NULL, 0);
+	g->send_cq = ibv_create_cq(d->context, (int)sends, NULL, q->channel, 0);
 	if (g->send_cq)
-		g->recv_cq = ibv_create_cq(d->context, (int)receives, NULL, NULL, 0);
+		g->recv_cq = ibv_create_cq(d->context, (int)receives, NULL, q->channel, 0);
 	if (g->recv_cq)
 		return 0;
 	return fail(FAIL_SETUP, errno,
 		    "creating a completion queue of %u entries on %s: %s; the device has up to %u: "
 		    "lower --tx-depth, --rx-depth or --qp", g->send_cq ? receives : sends,
 		    d->facts.name, strerror(errno), most);
+}
+
+static int create_srq(struct queues *q, const struct device *d, const struct queues_shape *shape)
+{
+	struct ibv_srq_init_attr attr = {
+		.attr = { .max_wr = shape->rx_depth, .max_sge = shape->sges },
+	};
+
+	q->srq = ibv_create_srq(d->pd, &attr);
+	if (q->srq)
+		return 0;
+	return fail(FAIL_SETUP, errno, "creating a shared receive queue of %u on %s: %s; lower "
+		    "--rx-depth, or drop --srq", shape->rx_depth, d->facts.name, strerror(errno));
 }
 
 static int create_groups(struct queues *q, const struct device *d,
@@ -65,8 +99,9 @@ static int create_groups(struct queues *q, const struct device *d,
 		struct queue_group *g = &q->group[q->groups++];
 
 		g->first = first;
+		g->srq = q->srq;
 		g->count = shape->count - first < each ? shape->count - first : each;
-		rc = create_group(g, d, shape);
+		rc = create_group(q, g, d, shape);
 	}
 	return rc;
 }
@@ -75,23 +110,29 @@ static struct ibv_qp *create_qp(const struct queue_group *g, const struct device
 				const struct queues_shape *shape, uint32_t inline_size,
 				uint32_t *granted)
 {
-	struct ibv_qp_init_attr attr = {
+	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = g->send_cq,
 		.recv_cq = g->recv_cq,
+		.srq = g->srq,
 		.qp_type = IBV_QPT_RC,
 		.cap = {
 			.max_send_wr = shape->depth + EXTRA_SENDS,
-			.max_recv_wr = shape->rx_depth ? shape->rx_depth : 1,
+			.max_recv_wr = g->srq ? 0 : receives_of(shape),
 			.max_send_sge = shape->sges,
-			.max_recv_sge = shape->sges,
+			.max_recv_sge = g->srq ? 0 : shape->sges,
 			.max_inline_data = inline_size,
 		},
+		.comp_mask = IBV_QP_INIT_ATTR_PD, .pd = d->pd,
 	};
 	struct ibv_qp *qp;
 
 	if (attr.cap.max_send_wr > d->facts.caps.max_qp_wr)
 		attr.cap.max_send_wr = d->facts.caps.max_qp_wr;
-	qp = ibv_create_qp(d->pd, &attr);
+	if (shape->calls) {
+		attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+		attr.send_ops_flags = shape->calls;
+	}
+	qp = ibv_create_qp_ex(d->context, &attr); /* with a PD alone it is ibv_create_qp() */
 	if (qp)
 		*granted = attr.cap.max_inline_data;
 	return qp;
@@ -120,8 +161,28 @@ static uint32_t probe_inline(const struct queues *q, const struct device *d,
 	return good;
 }
 
-static int told_qp(const struct device *d, const struct queues_shape *shape, int error)
+/* Whether the device makes such a queue pair if only it is not to be posted to by calls. */
+static bool makes_without_calls(const struct queue_group *g, const struct device *d,
+				const struct queues_shape *shape)
 {
+	struct queues_shape plain = *shape;
+	uint32_t granted;
+	struct ibv_qp *qp;
+
+	plain.calls = 0;
+	qp = create_qp(g, d, &plain, 0, &granted);
+	if (qp)
+		ibv_destroy_qp(qp);
+	return qp != NULL;
+}
+
+static int told_qp(const struct queue_group *g, const struct device *d,
+		   const struct queues_shape *shape, int error)
+{
+	if (shape->calls && makes_without_calls(g, d, shape))
+		return fail(FAIL_SETUP, error, "--post-api wr: creating a queue pair on %s with "
+			    "ibv_wr_* calls: %s; use --post-api legacy", d->facts.name,
+			    strerror(error));
 	return fail(FAIL_SETUP, error,
 		    "creating a queue pair on %s (send depth %u, receive depth %u, inline %u, "
 		    "entries %u): %s; the device has up to %u work requests and %u queue pairs: "
@@ -146,7 +207,7 @@ static int create_first(struct queues *q, const struct device *d, const struct q
 				    shape->inline_size, d->facts.name, wanted);
 	}
 	if (!q->qp[0])
-		return told_qp(d, shape, error);
+		return told_qp(q->group, d, shape, error);
 	q->count = 1;
 	q->inline_size = granted < wanted ? granted : wanted;
 	return 0;
@@ -162,7 +223,7 @@ static int create_rest(struct queues *q, const struct device *d, const struct qu
 		g += q->count == g->first + g->count;
 		q->qp[q->count] = create_qp(g, d, shape, q->inline_size, &granted);
 		if (!q->qp[q->count])
-			return told_qp(d, shape, errno);
+			return told_qp(g, d, shape, errno);
 		q->count++;
 	}
 	return 0;
@@ -172,10 +233,18 @@ int queues_create(struct queues *q, const struct device *d, const struct queues_
 {
 	int rc;
 
+	if (shape->calls && shape->sges > 1 && !strcmp(d->facts.driver, "rdma_rxe"))
+		return fail(FAIL_SETUP, EOPNOTSUPP, "--sge %u with --post-api wr: "
+			    "ibv_wr_set_sge_list takes wrong lengths on %s (rxe, before rdma-core "
+			    "64); use --post-api legacy", shape->sges, d->facts.name);
 	*q = (struct queues){ .qp = calloc(shape->count, sizeof(*q->qp)) };
 	if (!q->qp)
 		return fail(FAIL_SETUP, ENOMEM, "out of memory for %u queue pairs", shape->count);
-	rc = create_groups(q, d, shape);
+	rc = shape->events ? create_channel(q, d) : 0;
+	if (!rc && shape->srq)
+		rc = create_srq(q, d, shape);
+	if (!rc)
+		rc = create_groups(q, d, shape);
 	if (!rc)
 		rc = create_first(q, d, shape);
 	if (!rc)
@@ -201,12 +270,16 @@ void queues_destroy(struct queues *q)
 	for (uint32_t i = 0; i < q->count; i++)
 		if (ibv_destroy_qp(q->qp[i]))
 			note("destroying queue pair %u: %s", i, strerror(errno));
+	if (q->srq && ibv_destroy_srq(q->srq))
+		note("destroying the shared receive queue: %s", strerror(errno));
 	for (uint32_t i = 0; i < q->groups; i++) {
 		if (q->group[i].send_cq && ibv_destroy_cq(q->group[i].send_cq))
 			note("destroying a send completion queue: %s", strerror(errno));
 		if (q->group[i].recv_cq && ibv_destroy_cq(q->group[i].recv_cq))
 			note("destroying a receive completion queue: %s", strerror(errno));
 	}
+	if (q->channel && ibv_destroy_comp_channel(q->channel))
+		note("destroying the completion channel: %s", strerror(errno));
 	free(q->group);
 	free(q->qp);
 	*q = (struct queues){ 0 };

@@ -15,11 +15,14 @@
 /* A pair of completion queues and the queue pairs that share them. */
 struct queue_group {
 	struct ibv_cq *send_cq, *recv_cq;
+	struct ibv_srq *srq; /* that of queues */
 	uint32_t first, count; /* of queues.qp */
 };
 
 struct queues {
+	struct ibv_comp_channel *channel; /* of all completion queues; NULL: they are polled */
 	struct queue_group *group;
+	struct ibv_srq *srq; /* of all queue pairs; NULL: each has its own receives */
 	struct ibv_qp **qp;
 	uint32_t groups, count;
 	uint32_t inline_size; /* what can be sent inline: granted, at most what was asked */
@@ -28,7 +31,10 @@ struct queues {
 struct queues_shape {
 	uint32_t count;
 	uint32_t depth, rx_depth; /* work requests; rx_depth may be 0 */
+	bool srq;                 /* rx_depth is that of all together */
 	uint32_t sges;            /* of a request */
+	uint64_t calls;           /* IBV_QP_EX_WITH_*: posted by these; 0: by lists */
+	bool events;              /* completion queues can wake who waits for them */
 	uint32_t inline_size;     /* wanted */
 	bool inline_exact;        /* less than wanted is an error, not a fallback */
 };

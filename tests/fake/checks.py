@@ -23,6 +23,9 @@ PROPERTIES = {
     'data': 'data arrive as they were sent, and a wrong bit is found',
     'path': 'the device has the path attributes that were asked for',
     'regions': 'each buffer is registered as was asked for',
+    'calls': 'requests are posted as was asked for',
+    'receives': 'receives are given back as was asked for, to the queue that was asked for',
+    'events': 'a side has completion channels when events are asked for, and only then',
     'pieces': 'a message has as many pieces as was asked for',
     'refused': 'what cannot be is refused with one line',
 }
@@ -153,7 +156,7 @@ def signal(run):
 def cq(run):
     for _, name, side, _, cqs in each_qp(run):
         for q in cqs:
-            if q['overruns'] or q['most'] > q['cqe']:
+            if q['overruns'] or q['most'] > q['cqe'] or q['asked'] > min(64, q['cqe']):
                 yield f'{name}, {side}: {q}'
 
 
@@ -332,9 +335,42 @@ def pieces(run):
     direction = run.plan.args['direction']
     for rows, names, side, qp, _ in each_qp(run):
         want = max(row.settings['sge'] if posts(row, side, direction) else 0 for row in rows)
-        for q in qp:
-            if q['sge_most'] != want:
+        copied = any(row.settings.get('post-api') == 'wr' and row.settings.get('inline')
+                     for row in rows)
+        for q in qp:  # what calls copy is copied in one
+            if q['sge_most'] != want and not (copied and q['sge_most'] == 1):
                 yield f'{names}, {side}: not {want} pieces: {q}'
+
+
+def calls(run):
+    for rows, names, side, qp, _ in each_qp(run):
+        by_calls = any(row.settings.get('post-api') == 'wr' for row in rows)
+        for q in qp:
+            if q['by_calls'] != (q['messages'] if by_calls else 0):
+                yield f'{names}, {side}: not all as asked for: {q}'
+
+
+def receives(run):
+    shared, least = 'srq' in run.plan.args, run.plan.args.get('recv-batch', 1)
+    for rows, names, side, qp, _ in each_qp(run):
+        for q in qp:
+            if shared and q['rq_most']:
+                yield f'{names}, {side}: receives of its own: {q}'
+            if 0 < q['rq_least'] < least:
+                yield f'{names}, {side}: lists of {q["rq_least"]} receives: {q}'
+    for side, report in run.reports.items():
+        if shared != bool(report.srqs):
+            yield f'{side}: {len(report.srqs)} shared queues'
+        for q in report.srqs:
+            if q['most'] > q['size'] or 0 < q['least'] < least:
+                yield f'{side}: {q}'
+
+
+def events(run):
+    """The device looks that nobody sleeps with completions queued (device)."""
+    for side, report in run.reports.items():
+        if bool(report.events) != ('events' in run.plan.args):
+            yield f'{side}: events of {len(report.events)} completion queues'
 
 
 def data(run):

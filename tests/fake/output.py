@@ -6,7 +6,8 @@ import re
 TITLE = re.compile(r'^rdmeter \S+: (\S+) (bandwidth|latency), RC, ', re.M)
 SETTING = re.compile(r'(?:^|(?<= ))(iters|warmup|qp|tx-depth|rx-depth|batch|signal|outs|stamp|align'
                      r'|offset|size|sge|verify|inline|mtu|atomic-target|sl|tclass|flow-label|hop-limit|pkey-index'
-                     r'|burst|arrival|seed|qp-timeout|retry|rnr-retry|min-rnr|slots|memory|relaxed-ordering|mr|rdma-cm|tos)'
+                     r'|burst|arrival|seed|qp-timeout|retry|rnr-retry|min-rnr|slots|memory|relaxed-ordering|mr|rdma-cm|tos|events|post-api|srq'
+                     r'|recv-batch)'
                      r' +(\S+)( KiB| MiB| B)?', re.M)
 COUNTS = re.compile(r'^(client|server): posted (\S+), completed (\S+), received (\S+); '
                     r'(\S+) before the window$', re.M)
@@ -74,6 +75,9 @@ class Report:
     def __init__(self, text):
         self.violations = re.findall(r'^violation (.*)', text, re.M)
         self.regions = [int(v) for v in re.findall(r'^mr .*relaxed=(\d)', text, re.M)]
+        self.srqs = [dict((k, int(v)) for k, v in re.findall(r'(\w+)=(\d+)', line))
+                     for line in re.findall(r'^srq (.*)', text, re.M)]
+        self.events = [int(v) for v in re.findall(r'^events .*taken=(\d+)', text, re.M)]
         self.calls = {name: int(n) for name, n in re.findall(r'^calls (\S+) (\d+)$', text, re.M)}
         self.rows = []
         after_cq = True

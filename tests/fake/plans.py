@@ -87,6 +87,30 @@ def draw_buffers(r, plan):
         args['relaxed-ordering'] = 'off' if lat else r.choice(('on', 'off'))
 
 
+def draw_receives(r, plan, depth, rx_depth):
+    """Of one queue for all; given back in lists, of which the last may stay. How many there are."""
+    args = plan.args
+    if all(op in RECEIVES for op in plan.ops) and r.random() < 0.3:
+        args['srq'] = None
+        rx_depth = args.get('rx-depth', min(2 * depth * args.get('qp', 1), 4096))
+    if 'lat' not in plan.tests and r.random() < 0.3:
+        args['recv-batch'] = uneven(r, 1, rx_depth)
+    return rx_depth
+
+
+def draw_post(r, plan):
+    if r.random() < 0.3:
+        plan.args['post-api'] = r.choice(('legacy', 'wr', 'wr'))
+
+
+def draw_events(r, plan):
+    """Not where nothing wakes."""
+    if 'lat' in plan.tests and 'write' in plan.ops:
+        return
+    if r.random() < 0.25:
+        plan.args['events'] = None
+
+
 def draw_verify(r, plan, depth, rx_depth):
     """With a place for each message in flight."""
     args = plan.args
@@ -202,7 +226,7 @@ def draw_count(r, plan, rx_depth):
 
 def draw_pace(r, plan):
     """A schedule that takes 1 to 250 ms, or a pause behind each answer of a latency test."""
-    if r.random() < 0.75:
+    if r.random() < 0.75 or ('events' in plan.args and 'bw' in plan.tests):
         return
     args = plan.args
     messages = plan.total() * args.get('qp', 1)
@@ -246,6 +270,9 @@ def legal(r):
     depth, rx_depth = draw_queues(r, plan)
     draw_memory(r, plan)
     draw_buffers(r, plan)
+    draw_events(r, plan)
+    draw_post(r, plan)
+    rx_depth = draw_receives(r, plan, depth, rx_depth)
     draw_verify(r, plan, depth, rx_depth)
     draw_count(r, plan, rx_depth)
     draw_devices(r, plan, depth, rx_depth)
@@ -309,6 +336,16 @@ REFUSALS = (
     (2, {'sge': 4, 'size': 3}, {}, 'write', 'bw', '--sge 4 with --size 3'),
     (2, {'sge': 2}, {}, 'cas', 'bw', '--sge 2 with --op cas'),
     (3, {'sge': 3}, {'max_sge': 2}, 'send', 'bw', '--sge 3'),
+    (2, {'events': None, 'rate': '1k'}, {}, 'send', 'bw', '--events with --rate'),
+    (2, {'events': None}, {}, 'write', 'lat', '--events with --test lat'),
+    (2, {'post-api': 'new'}, {}, 'write', 'bw', "--post-api 'new'"),
+    (3, {'post-api': 'wr'}, {'wr_api': 0}, 'read', 'bw', '--post-api wr: '),
+    (2, {'srq': None}, {}, 'write', 'bw', '--srq with --op write'),
+    (2, {'srq': None}, {}, 'read', 'lat', '--srq with --op read'),
+    (3, {'srq': None}, {'max_srq_wr': 0}, 'send', 'bw', '--srq: '),
+    (3, {'srq': None, 'rx-depth': 65}, {'max_srq_wr': 64}, 'send', 'bw', '--rx-depth 65'),
+    (2, {'recv-batch': 9, 'rx-depth': 8}, {}, 'send', 'bw', '--recv-batch 9 with --rx-depth 8'),
+    (2, {'recv-batch': 2}, {}, 'send', 'lat', '--recv-batch 2 with --test lat'),
     (2, {'hop-limit': 0}, {}, 'write', 'bw', '--hop-limit'),
     (2, {'retry': 8}, {}, 'write', 'bw', '--retry'),
     (3, {'pkey-index': 1}, {}, 'write', 'bw', '--pkey-index 1'),

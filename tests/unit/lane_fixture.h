@@ -71,7 +71,7 @@ static inline int open_lane(void **state)
 		.control = &f->control, .report = &f->report, .qp = f->qp, .group = f->group,
 		.measure = &f->measure, .spare = &f->spare,
 		.clock = { .mult = UINT64_C(1) << 32 }, .leads = true,
-		.warmup = 500 * MS, .window = 250 * MS,
+		.warmup = 500 * MS, .window = 250 * MS, .poll_sends = 16, .poll_receives = 16,
 		.event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
 	};
 	use_qps(f, 1, 1);

@@ -49,6 +49,7 @@ static inline void resolved(struct point *p, const char *words)
 
 static const struct caps roomy = {
 	.max_msg_sz = 1ULL << 31, .max_mr_size = UINT64_MAX, .max_qp = 1024, .max_qp_wr = 16384,
+	.max_srq_wr = 16384, .max_srq_sge = 32,
 	.max_sge = 32, .max_cqe = 32767, .max_rd_init = 16, .max_rd_res = 16, .atomics = 1,
 	.active_mtu = 4096,
 };

@@ -2,8 +2,12 @@
 #include "sim.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #define POLLS_MOST 2000000 /* a loop that has not ended by then never will */
 
@@ -46,6 +50,8 @@ static void complete(struct sim_cq *cq, const struct ibv_wc *wc, uint64_t frees)
 		BROKEN("more than %u entries in a completion queue", cq->most);
 	else
 		cq->entry[cq->tail++ % SIM_ENTRIES] = (struct sim_cqe){ .wc = *wc, .frees = frees };
+	cq->told += cq->asked;
+	cq->asked = false;
 }
 
 /* A message of the peer's, if the queue pair has a receive for it. */
@@ -59,6 +65,12 @@ static bool arrive(uint32_t qp)
 
 	if (now->plan.memory) {
 		now->marker_in = (unsigned char)(q->arrived % 255 + 1);
+	} else if (now->plan.common) {
+		if (now->srq_used == now->srq_posted)
+			return false;
+		wc.wr_id = now->srq_ring[now->srq_used++ % SIM_RING];
+		now->srq_there[wc.wr_id] = false;
+		complete(cq_of(qp, true), &wc, 0);
 	} else {
 		if (q->arrived == q->receives)
 			return false;
@@ -173,7 +185,8 @@ static int sim_poll(struct ibv_cq *verbs, int n, struct ibv_wc *wc)
 
 	now->since_poll = 0;
 	progress();
-	most = (int)sim_draw(&now->random, 0, (uint64_t)n);
+	/* Who sleeps relies on it that nothing found is nothing there. */
+	most = (int)sim_draw(&now->random, now->plan.sleeps, (uint64_t)n);
 	for (i = 0; i < most && cq->head != cq->tail; i++) {
 		const struct sim_cqe *e = &cq->entry[cq->head++ % SIM_ENTRIES];
 		struct sim_qp *q = &now->qp[e->wc.qp_num];
@@ -206,7 +219,7 @@ static void check_request(struct sim_qp *q, const struct ibv_send_wr *wr)
 	if (wr->send_flags & IBV_SEND_SIGNALED && (wr->wr_id & WRID_SEQ) != q->messages)
 		BROKEN("message %llu is called %llu", (unsigned long long)q->messages,
 		       (unsigned long long)(wr->wr_id & WRID_SEQ));
-	if (now->lane.wr_count > 1 && wr != &now->wr[qp][(q->messages - 1) % now->lane.wr_count])
+	if (now->lane.wr_count > 1 && !now->plan.calls && wr != &now->wr[qp][(q->messages - 1) % now->lane.wr_count])
 		BROKEN("message %llu is not the ring's next", (unsigned long long)q->messages);
 	if (now->plan.immediate && ntohl(wr->imm_data) != (uint32_t)(q->messages - 1))
 		BROKEN("message %llu has the number %u", (unsigned long long)q->messages,
@@ -254,9 +267,10 @@ static int sim_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_sen
 static int sim_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
 {
 	struct sim_qp *q = (struct sim_qp *)verbs;
+	uint32_t count = 0;
 
 	*bad = wr;
-	for (; wr; wr = wr->next) {
+	for (; wr; wr = wr->next, count++) {
 		q->receives++;
 		if (wrid_qp(wr->wr_id) != q->verbs.qp_num)
 			BROKEN("a receive of another queue pair");
@@ -265,7 +279,109 @@ static int sim_recv(struct ibv_qp *verbs, struct ibv_recv_wr *wr, struct ibv_rec
 			break;
 		}
 	}
+	if (q->arrived && count < now->plan.recv_batch)
+		BROKEN("%u receives in a list of at least %u", count, now->plan.recv_batch);
 	return 0;
+}
+
+static int sim_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	uint32_t count = 0;
+
+	*bad = wr;
+	if (srq != &now->srq)
+		BROKEN("receives for another queue");
+	for (; wr; wr = wr->next, count++) {
+		if (wr->wr_id >= now->plan.rx_depth || now->srq_there[wr->wr_id]) {
+			BROKEN("receive %u is posted twice", (uint32_t)wr->wr_id);
+			break;
+		}
+		now->srq_there[wr->wr_id] = true;
+		now->srq_ring[now->srq_posted++ % SIM_RING] = (uint32_t)wr->wr_id;
+	}
+	if (count < now->plan.recv_batch)
+		BROKEN("%u receives in a list of at least %u", count, now->plan.recv_batch);
+	return 0;
+}
+
+static int sim_notify(struct ibv_cq *verbs, int solicited_only)
+{
+	struct sim_cq *cq = (struct sim_cq *)verbs;
+
+	if (solicited_only || cq->told)
+		BROKEN("asked again, with %u events not taken", cq->told);
+	cq->asked = true;
+	/* Something may complete between that and the next look. */
+	progress();
+	return 0;
+}
+
+/* Those that the lane waits for: one that has an event. */
+static struct sim_cq *telling(void)
+{
+	for (uint32_t i = 0; i < now->rest.cqs; i++) {
+		struct sim_cq *cq = (struct sim_cq *)now->rest.cq[i].cq;
+
+		if (cq->told)
+			return cq;
+	}
+	return NULL;
+}
+
+/* The lane sleeps. */
+static int sim_sleep(struct pollfd *fds, nfds_t count, int timeout)
+{
+	uint64_t one = 1;
+
+	if (count != 2 || timeout < 1 || fds[0].fd != now->rest.channel->fd)
+		BROKEN("a sleep for ever, or for something else");
+	for (uint32_t i = 0; i < now->rest.cqs && !telling(); i++) {
+		const struct sim_cq *cq = (const struct sim_cq *)now->rest.cq[i].cq;
+
+		if (cq->head != cq->tail || !cq->asked)
+			BROKEN("asleep with %u completions queued", cq->tail - cq->head);
+	}
+	now->slept += !telling();
+	while (!telling() && atomic_load(&now->control.stop) == LANE_RUN)
+		progress();
+	fds[0].revents = telling() ? POLLIN : 0;
+	fds[1].revents = atomic_load(&now->control.stop) == LANE_RUN ? 0 : POLLIN;
+	if (fds[1].revents && write(fds[1].fd, &one, sizeof(one)) < 0)
+		BROKEN("the stop word's descriptor is full");
+	return 1;
+}
+
+/* In place of the C library's, which says that it does not read what is in fds. */
+int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+	struct pollfd *volatile at = fds;
+
+	return sim_sleep(at, count, timeout);
+}
+
+/* In place of libibverbs'. */
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **verbs, void **context)
+{
+	struct sim_cq *cq = telling();
+
+	(void)channel;
+	errno = EAGAIN;
+	if (!cq)
+		return -1;
+	cq->told--;
+	cq->unacked++;
+	*verbs = &cq->verbs;
+	*context = NULL;
+	return 0;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *verbs, unsigned int count)
+{
+	struct sim_cq *cq = (struct sim_cq *)verbs;
+
+	if (!count || count > cq->unacked)
+		BROKEN("%u events acknowledged, of %u", count, cq->unacked);
+	cq->unacked -= count;
 }
 
 static void open_qp(struct sim *s, uint32_t i)
@@ -274,8 +390,11 @@ static void open_qp(struct sim *s, uint32_t i)
 
 	s->qp[i].verbs.context = &s->context;
 	s->qp[i].verbs.qp_num = i;
+	if (s->plan.calls)
+		sim_set_calls(&s->qp[i].ex);
 	*q = (struct lane_qp){
-		.qp = &s->qp[i].verbs, .index = i, .wr = s->wr[i], .recv = s->recv[i],
+		.qp = &s->qp[i].verbs, .ex = s->plan.calls ? &s->qp[i].ex : NULL, .index = i,
+		.wr = s->wr[i], .recv = s->recv[i],
 		.stamps = s->stamps[i], .intended = s->intended[i],
 		.results = s->results[i],
 	};
@@ -283,12 +402,15 @@ static void open_qp(struct sim *s, uint32_t i)
 		s->sge[i][k] = (struct ibv_sge){ .addr = (uintptr_t)&s->results[i][k] };
 		s->wr[i][k] = (struct ibv_send_wr){
 			.sg_list = &s->sge[i][k], .num_sge = 1,
-			.opcode = s->plan.predicts ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_SEND,
+			.opcode = s->plan.predicts  ? IBV_WR_ATOMIC_CMP_AND_SWP :
+				  s->plan.immediate ? IBV_WR_SEND_WITH_IMM :
+						      IBV_WR_SEND,
 		};
 	}
 	for (uint32_t k = 0; k < s->lane.recv_count; k++)
 		s->recv[i][k] = (struct ibv_recv_wr){
-			.wr_id = wrid_make(i, 0), .next = &s->recv[i][k] + 1,
+			.wr_id = wrid_make(i, 0),
+			.next = &s->recv[i][(k + 1) % s->lane.recv_count],
 		};
 }
 
@@ -299,8 +421,56 @@ static void open_cq(struct sim *s, struct sim_cq *cq, uint32_t first, uint32_t q
 	cq->head = cq->tail = 0;
 	cq->first = first;
 	cq->qps = qps;
-	cq->most = qps * (receive ? s->plan.rx_depth : s->plan.depth);
+	cq->most = receive && s->plan.common ? s->plan.rx_depth :
+		   qps * (receive ? s->plan.rx_depth : s->plan.depth);
 	cq->receive = receive;
+	cq->asked = false;
+	cq->told = cq->unacked = 0;
+}
+
+/* As shared_build() of session/shared.c; queue pairs are numbered from 0. */
+static void open_common(struct sim *s)
+{
+	static bool used[SIM_RING];
+	static typeof(*s->common.qp) numbers[2 * SIM_QPS];
+
+	s->srq = (struct ibv_srq){ .context = &s->context };
+	s->common = (struct lane_shared){
+		.srq = &s->srq, .recv = s->recv[0], .count = s->plan.rx_depth, .slots = 7,
+		.used = used, .qp = numbers, .mask = 2 * SIM_QPS - 1,
+	};
+	for (uint32_t i = 0; i < 2 * SIM_QPS; i++)
+		numbers[i].index = UINT32_MAX;
+	for (uint32_t i = 0; i < s->plan.qps; i++)
+		numbers[i] = (typeof(*numbers)){ .qpn = i, .index = i };
+	for (uint32_t i = 0; i < s->plan.rx_depth; i++) {
+		s->recv[0][i].wr_id = i;
+		lane_return(&s->common, i);
+	}
+	s->lane.shared = &s->common;
+	lane_post_shared(&s->common);
+}
+
+/* What each loop waits for: see build_rest() of session/load.c. */
+static void open_rest(struct sim *s)
+{
+	static struct ibv_comp_channel channel = { .fd = 1000 };
+	static int wake_fd = -1;
+	bool pingpong = s->plan.peer == SIM_ECHO || s->plan.peer == SIM_ASKER;
+
+	if (wake_fd < 0)
+		wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	s->rest = (struct lane_rest){
+		.channel = &channel, .wake_fd = wake_fd, .cq = s->rest_cq,
+	};
+	memset(s->rest_cq, 0, sizeof(s->rest_cq));
+	for (uint32_t i = 0; i < s->plan.groups; i++) {
+		if (s->plan.sends && !pingpong)
+			s->rest_cq[s->rest.cqs++].cq = &s->send_cq[i].verbs;
+		if (s->plan.receives)
+			s->rest_cq[s->rest.cqs++].cq = &s->recv_cq[i].verbs;
+	}
+	s->lane.rest = &s->rest;
 }
 
 /* Groups of unlike sizes: the first one has what is left over. */
@@ -337,13 +507,16 @@ static void open_lane(struct sim *s)
 		.signal = p->signal, .burst = p->qps > 1 ? LANE_BURST : UINT32_MAX,
 		.wr_count = pingpong ? 1 : p->predicts ? p->depth :
 			    (uint32_t)sim_draw(&s->random, p->batch, SIM_RING),
-		.recv_count = (uint32_t)sim_draw(&s->random, LANE_POLL, SIM_RING),
+		.poll_sends = (uint32_t)sim_draw(&s->random, 1, LANE_POLL),
+		.poll_receives = (uint32_t)sim_draw(&s->random, 1, LANE_POLL),
+		.recv_batch = p->recv_batch,
+		.recv_count = (uint32_t)sim_draw(&s->random, LANE_POLL + p->recv_batch, SIM_RING),
 		.stamp_mask = p->stamp ? p->stamp - 1 : LANE_NO_STAMPS, .stamp_ring = ring - 1,
 		.immediate = p->immediate, .predicts = p->predicts, .shares_target = p->shared,
 		.limit = p->timed ? UINT64_MAX : p->warmup + p->iters,
 		.receives = p->receives,
 		.leads = p->peer != SIM_ASKER && p->sends,
-		.counts = !p->timed,
+		.counts = !p->timed, .calls = p->calls,
 		.samples = p->sampled ? &s->samples : NULL,
 		.marker_in = &s->marker_in, .marker_out = &s->marker_out,
 	};
@@ -368,6 +541,8 @@ void sim_open(struct sim *s, const struct sim_plan *plan, uint64_t seed)
 	s->context.ops.poll_cq = sim_poll;
 	s->context.ops.post_send = sim_send;
 	s->context.ops.post_recv = sim_recv;
+	s->context.ops.post_srq_recv = sim_srq_recv;
+	s->context.ops.req_notify_cq = sim_notify;
 	s->shared_counter = 0;
 	s->wrong[0] = '\0';
 	s->marker_in = s->marker_out = 0;
@@ -383,8 +558,16 @@ void sim_open(struct sim *s, const struct sim_plan *plan, uint64_t seed)
 	s->samples.count = 0;
 	open_groups(s);
 	open_lane(s);
+	s->slept = 0;
+	if (plan->sleeps)
+		open_rest(s);
 	for (uint32_t i = 0; i < plan->qps; i++)
 		open_qp(s, i);
-	for (uint32_t i = 0; s->plan.receives && !plan->memory && i < plan->qps; i++)
+	s->srq_posted = s->srq_used = 0;
+	memset(s->srq_there, 0, sizeof(s->srq_there));
+	if (plan->common && plan->receives && !plan->memory)
+		open_common(s);
+	for (uint32_t i = 0; !s->lane.shared && s->plan.receives && !plan->memory && i < plan->qps;
+	     i++)
 		lane_post_receives(&s->lane, &s->lane_qp[i], plan->rx_depth);
 }

@@ -38,6 +38,10 @@ struct sim_plan {
 	uint32_t burst_size;
 	bool sends, receives, immediate, memory, predicts, shared;
 	bool sampled;     /* samples are kept one by one */
+	bool common;      /* one receive queue for all queue pairs */
+	uint32_t recv_batch;
+	bool calls;       /* requests are posted by calls */
+	bool sleeps;      /* events are waited for */
 	bool misnumbered; /* the peer's immediate data are wrong */
 	enum sim_peer peer;
 };
@@ -50,7 +54,10 @@ struct sim_request {
 };
 
 struct sim_qp {
-	struct ibv_qp verbs;
+	union {
+		struct ibv_qp verbs;
+		struct ibv_qp_ex ex; /* begins with the same */
+	};
 	struct sim_request sq[SIM_RING]; /* by running number */
 	uint64_t posted, executed, freed; /* requests, flushes included */
 	uint64_t messages, signalled, flushes;
@@ -71,6 +78,8 @@ struct sim_cq {
 	uint32_t head, tail, most;
 	uint32_t first, qps; /* the group's queue pairs */
 	bool receive;
+	bool asked;             /* to tell of the next completion */
+	uint32_t told, unacked; /* events not taken yet; taken */
 };
 
 struct sim {
@@ -88,6 +97,14 @@ struct sim {
 	struct lane_report report;
 	struct lane_group group[SIM_QPS];
 	struct lane_qp lane_qp[SIM_QPS];
+	struct lane_rest rest;
+	struct rest_cq rest_cq[2 * SIM_QPS];
+	struct lane_shared common;
+	struct ibv_srq srq;
+	uint32_t srq_ring[SIM_RING]; /* numbers of receives, as they were posted */
+	uint64_t srq_posted, srq_used;
+	bool srq_there[SIM_RING]; /* by number: posted and not used */
+	uint64_t slept; /* without a reason to be awake */
 	struct measure measure;
 	struct histogram spare;
 	struct samples samples;
@@ -105,6 +122,9 @@ uint64_t sim_random(uint64_t *state);
 
 /* A number from low to high. */
 uint64_t sim_draw(uint64_t *state, uint64_t low, uint64_t high);
+
+/* The calls of a queue pair (sim_calls.c). */
+void sim_set_calls(struct ibv_qp_ex *ex);
 
 /* Everything for one draw; the lane has had lane_begin(). */
 void sim_open(struct sim *s, const struct sim_plan *plan, uint64_t seed);

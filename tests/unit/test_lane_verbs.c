@@ -336,7 +336,7 @@ static void a_flush_is_no_swap(void **state)
 	assert_int_equal(l->error.message, 3);
 }
 
-/* A ring of 8 from its slot 5 on: 3 and then 7 slots; then on from where that ended. */
+/* A ring of 8 from its slot 5 on: all 8, across its end, and 2 more; then on from where that ended. */
 static void receives_go_round(void **state)
 {
 	struct ibv_recv_wr ring[8] = { 0 };
@@ -345,15 +345,15 @@ static void receives_go_round(void **state)
 
 	for (uint64_t i = 0; i < 8; i++) {
 		ring[i].wr_id = i;
-		ring[i].next = &ring[i + 1];
+		ring[i].next = &ring[(i + 1) % 8];
 	}
 	f->lane.recv_count = 8;
 	q->recv = ring;
 	q->recv_at = 5;
 	assert_int_equal(lane_post_receives(&f->lane, q, 10), 0);
 	assert_int_equal(recv_posts, 2);
-	assert_int_equal(recv_runs[0], 3);
-	assert_int_equal(recv_runs[1], 7);
+	assert_int_equal(recv_runs[0], 8);
+	assert_int_equal(recv_runs[1], 2);
 	assert_int_equal(q->recv_at, 7);
 	for (uint64_t i = 0; i < 10; i++)
 		assert_int_equal(recv_ids[i], (5 + i) % 8);
@@ -362,8 +362,8 @@ static void receives_go_round(void **state)
 	assert_int_equal(q->recv_at, 0);
 	assert_int_equal(lane_post_receives(&f->lane, q, 0), 0);
 	assert_int_equal(recv_posts, 3);
-	for (int i = 0; i < 7; i++) /* the list is whole again */
-		assert_ptr_equal(ring[i].next, &ring[i + 1]);
+	for (int i = 0; i < 8; i++) /* the ring is whole again */
+		assert_ptr_equal(ring[i].next, &ring[(i + 1) % 8]);
 	recv_rc = -ENOMEM;
 	assert_int_equal(lane_post_receives(&f->lane, q, 1), ENOMEM);
 }

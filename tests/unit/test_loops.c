@@ -21,6 +21,7 @@
 
 static uint64_t seed;
 static struct sim *sim;
+static uint64_t slept;
 
 static uint32_t draw(uint64_t *random, uint32_t low, uint32_t high)
 {
@@ -57,6 +58,10 @@ static struct sim_plan draw_plan(uint64_t *random)
 	p.timed = draw(random, 0, 2) == 0;
 	p.polls = draw(random, 1, 600);
 	p.immediate = draw(random, 0, 1);
+	p.common = draw(random, 0, 3) == 0;
+	p.recv_batch = draw_edge(random, 1, p.rx_depth);
+	p.sleeps = draw(random, 0, 2) == 0;
+	p.calls = draw(random, 0, 2) == 0;
 	return p;
 }
 
@@ -93,8 +98,8 @@ static void check_qps(const char *what, uint64_t n)
 			CHECK(d->messages == sim->plan.iters + sim->plan.warmup);
 		if (!sim->plan.timed && sim->plan.receives)
 			CHECK(d->arrived == sim->plan.iters + sim->plan.warmup);
-		if (sim->plan.receives && !sim->plan.memory) /* all were given back */
-			CHECK(d->receives == d->arrived + sim->plan.rx_depth);
+		if (sim->plan.receives && !sim->plan.memory && !sim->plan.common)
+			CHECK(d->receives + q->owed == d->arrived + sim->plan.rx_depth);
 		if (sim->plan.predicts && !sim->plan.shared)
 			CHECK(d->counter == d->messages);
 	}
@@ -133,6 +138,17 @@ static void check_samples(const char *what, uint64_t n)
 	CHECK(!sim->plan.sampled || sum == sim->measure.latency.m.sum);
 }
 
+/* Receives of the common queue are where they were, or wait to be given back. */
+static void check_common(const char *what, uint64_t n)
+{
+	uint64_t there = 0;
+
+	for (uint32_t i = 0; i < sim->plan.rx_depth; i++)
+		there += sim->srq_there[i];
+	CHECK(!sim->lane.shared || there + sim->common.owed == sim->plan.rx_depth);
+	CHECK(!sim->lane.shared || sim->srq_used == sim->lane.received);
+}
+
 static void check_totals(const char *what, uint64_t n)
 {
 	uint64_t posted = 0, arrived = 0, stamped = 0, mask = sim->plan.stamp - 1;
@@ -163,6 +179,15 @@ static void check_totals(const char *what, uint64_t n)
 	CHECK(sim->measure.missed == sim->lane.missed);
 }
 
+/* No event is left unacknowledged, or its queue could not be destroyed. */
+static void check_events(const char *what, uint64_t n)
+{
+	for (uint32_t i = 0; i < sim->plan.groups; i++)
+		CHECK(!sim->send_cq[i].unacked && !sim->recv_cq[i].unacked);
+	CHECK(sim->plan.sleeps || !sim->slept);
+	slept += sim->slept;
+}
+
 static void check_all(const char *what, uint64_t n)
 {
 	CHECK(!sim->wrong[0]);
@@ -171,17 +196,55 @@ static void check_all(const char *what, uint64_t n)
 	check_window(what, n);
 	check_totals(what, n);
 	check_samples(what, n);
+	check_events(what, n);
+	check_common(what, n);
 }
 
-/* Opens the n-th draw of a kind and hands it to loop, or to the one that a sender has. */
-static void run(const char *what, uint64_t n, const struct sim_plan *plan, lane_loop loop)
+/* Opens the n-th draw of a kind and hands it to the loop that its lane has. */
+static void run(const char *what, uint64_t n, const struct sim_plan *plan,
+		lane_loop (*choose)(const struct lane *l))
 {
 	sim_open(sim, plan, seed ^ n << 20);
 	lane_begin(&sim->lane);
-	if (!loop)
-		loop = stream_sender(&sim->lane);
-	loop(&sim->lane);
+	choose(&sim->lane)(&sim->lane);
 	check_all(what, n);
+}
+
+static lane_loop duplex(const struct lane *l)
+{
+	(void)l;
+	return stream_duplex;
+}
+
+static lane_loop initiator(const struct lane *l)
+{
+	return pingpong_initiator(l, sim->plan.memory ? ECHO_MEMORY : ECHO_RECV, false);
+}
+
+static lane_loop paced_initiator(const struct lane *l)
+{
+	return pingpong_initiator(l, sim->plan.memory ? ECHO_MEMORY : ECHO_RECV, true);
+}
+
+static lane_loop roundtrip(const struct lane *l)
+{
+	return roundtrip_loop(l, false);
+}
+
+static lane_loop paced_roundtrip(const struct lane *l)
+{
+	return roundtrip_loop(l, true);
+}
+
+static lane_loop paced_stream(const struct lane *l)
+{
+	(void)l;
+	return stream_paced;
+}
+
+static lane_loop responder(const struct lane *l)
+{
+	return pingpong_responder(l, sim->plan.memory ? ECHO_MEMORY : ECHO_RECV);
 }
 
 static void senders(void **state)
@@ -194,7 +257,7 @@ static void senders(void **state)
 
 		p.sends = true;
 		p.sampled = n & 1;
-		run("sender", n, &p, NULL);
+		run("sender", n, &p, stream_sender);
 	}
 }
 
@@ -209,7 +272,7 @@ static void swappers(void **state)
 		p.sends = p.predicts = true;
 		p.immediate = false;
 		p.shared = draw(&random, 0, 1);
-		run("compare-and-swap", n, &p, NULL);
+		run("compare-and-swap", n, &p, stream_sender);
 		missed += sim->lane.missed;
 	}
 	assert_true(missed > 0);
@@ -227,7 +290,7 @@ static void receivers(void **state)
 		p.peer = SIM_SENDER;
 		p.arrivals = p.iters + p.warmup;
 		p.stamp = 0;
-		run("receiver", n, &p, stream_receive);
+		run("receiver", n, &p, stream_receiver);
 	}
 }
 
@@ -243,7 +306,7 @@ static void duplexes(void **state)
 		p.sampled = n & 1;
 		p.peer = SIM_SENDER;
 		p.arrivals = p.timed ? UINT64_MAX : p.iters + p.warmup;
-		run("duplex", n, &p, stream_duplex);
+		run("duplex", n, &p, duplex);
 	}
 }
 
@@ -251,7 +314,7 @@ static struct sim_plan draw_lat(uint64_t *random)
 {
 	struct sim_plan p = draw_plan(random);
 
-	p.qps = p.groups = p.batch = 1;
+	p.qps = p.groups = p.batch = p.recv_batch = 1;
 	p.stamp = 0;
 	p.sends = true;
 	return p;
@@ -270,7 +333,7 @@ static void roundtrips(void **state)
 		p.immediate = false;
 		p.signal = 1;
 		p.sampled = n & 1;
-		run(what, n, &p, p.sampled ? roundtrip_sampled : roundtrip);
+		run(what, n, &p, roundtrip);
 		CHECK(sim->spare.m.n + sim->measure.latency.m.n == sim->qp[0].messages);
 	}
 }
@@ -288,9 +351,9 @@ static void initiators(void **state)
 		p.peer = SIM_ECHO;
 		p.memory = draw(&random, 0, 1);
 		p.immediate = !p.memory && p.immediate;
+		p.sleeps &= !p.memory;
 		p.sampled = n & 1;
-		run(what, n, &p, pingpong_initiator(p.memory ? ECHO_MEMORY : ECHO_RECV, false,
-						    p.sampled));
+		run(what, n, &p, initiator);
 		CHECK(sim->spare.m.n + sim->measure.latency.m.n == sim->qp[0].messages);
 	}
 }
@@ -310,7 +373,8 @@ static void responders(void **state)
 		p.arrivals = p.iters + p.warmup;
 		p.memory = draw(&random, 0, 1);
 		p.immediate = !p.memory && p.immediate;
-		run(what, n, &p, pingpong_responder(p.memory ? ECHO_MEMORY : ECHO_RECV));
+		p.sleeps &= !p.memory;
+		run(what, n, &p, responder);
 		CHECK(sim->qp[0].messages == sim->qp[0].arrived);
 	}
 }
@@ -328,14 +392,14 @@ static void wrong_numbers(void **state)
 		p.receives = p.immediate = p.misnumbered = true;
 		p.arrivals = p.iters + p.warmup;
 		p.peer = SIM_ECHO;
-		run("initiator", n, &p, pingpong_initiator(ECHO_RECV, false, false));
+		run("initiator", n, &p, initiator);
 		p.peer = SIM_ASKER;
-		run("responder", n, &p, pingpong_responder(ECHO_RECV));
+		run("responder", n, &p, responder);
 		p.qps = draw(&random, 1, SIM_QPS);
 		p.peer = SIM_SENDER;
-		run("duplex", n, &p, stream_duplex);
+		run("duplex", n, &p, duplex);
 		p.sends = false;
-		run("receiver", n, &p, stream_receive);
+		run("receiver", n, &p, stream_receiver);
 	}
 }
 
@@ -385,7 +449,7 @@ static void paced_streams(void **state)
 			p.arrivals = p.timed ? UINT64_MAX : p.iters + p.warmup;
 		}
 		p.sampled = n & 1;
-		run("paced stream", n, &p, stream_paced);
+		run("paced stream", n, &p, paced_stream);
 		check_paced("paced stream", n);
 	}
 }
@@ -409,9 +473,9 @@ static void paced_latencies(void **state)
 		p.predicts = !echoes;
 		p.signal = echoes ? p.signal : 1;
 		p.immediate = echoes && !p.memory && p.immediate;
-		run("paced latency", n, &p, !echoes ? roundtrip_paced :
-		    pingpong_initiator(p.memory ? ECHO_MEMORY : ECHO_RECV, true,
-				       p.sampled));
+		p.sleeps &= !p.memory;
+		p.recv_batch = 1;
+		run("paced latency", n, &p, echoes ? paced_initiator : paced_roundtrip);
 		if (p.rate)
 			check_paced("paced latency", n);
 	}
@@ -429,6 +493,13 @@ static int open_sim(void **state)
 		return -1;
 	memset(sim, 0, sizeof(*sim));
 	return 0;
+}
+
+/* Those before did not only poll. */
+static void sleepers(void **state)
+{
+	(void)state;
+	assert_true(slept > 1000);
 }
 
 static int close_sim(void **state)
@@ -451,6 +522,7 @@ int main(void)
 		cmocka_unit_test(wrong_numbers),
 		cmocka_unit_test(paced_streams),
 		cmocka_unit_test(paced_latencies),
+		cmocka_unit_test(sleepers),
 	};
 
 	return cmocka_run_group_tests(tests, open_sim, close_sim);

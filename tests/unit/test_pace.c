@@ -239,6 +239,11 @@ static int poll(struct ibv_cq *queue, int n, struct ibv_wc *wc)
 	return 1;
 }
 
+static void roundtrip_paced(struct lane *l)
+{
+	roundtrip_loop(l, true)(l);
+}
+
 /* Runs a loop with messages of each queue pair, from 5 ms on. */
 static void run(lane_loop loop, const struct pace_plan *plan, uint32_t queue_pairs, uint32_t depth,
 		uint64_t messages)
