@@ -143,6 +143,8 @@ int ibv_close_device(struct ibv_context *context)
 		report_violation("closed with %u shared receive queues", c->srqs);
 	if (c->channels)
 		report_violation("closed with %u completion channels", c->channels);
+	if (c->ahs)
+		report_violation("closed with %u AHs", c->ahs);
 	if (error) {
 		errno = error;
 		return -1;
@@ -267,6 +269,22 @@ struct ibv_device *device_of_gid(const union ibv_gid *gid, uint32_t *index)
 	return found;
 }
 
+void device_publish_gids(void)
+{
+	for (uint32_t d = 0; d < script.devices; d++)
+		for (uint32_t i = 0; i < devices[d].gids; i++)
+			own->shared->gid[d][i] = devices[d].gid[i].gid;
+}
+
+/* RoCE needs the GIDs; InfiniBand the LID. */
+bool device_has_path(struct ibv_context *c, const struct ibv_ah_attr *attr)
+{
+	if (attr->port_num != 1 || (!script.infiniband && !attr->is_global) || attr->sl > 15 ||
+	    attr->grh.flow_label > 0xfffff)
+		return false;
+	return !attr->is_global || device_gid(c, attr->grh.sgid_index);
+}
+
 ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
 			     size_t room, uint32_t flags, size_t entry_size)
 {
@@ -379,4 +397,36 @@ int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *eve
 void ibv_ack_async_event(struct ibv_async_event *event)
 {
 	(void)event;
+}
+
+struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr)
+{
+	int error = fault_call(CALL_create_ah);
+	struct fake_ah *ah;
+
+	if (!error && !device_has_path(pd->context, attr))
+		error = EINVAL;
+	ah = error ? NULL : calloc(1, sizeof(*ah));
+	if (!ah) {
+		errno = error ? error : ENOMEM;
+		return NULL;
+	}
+	*ah = (struct fake_ah){ .verbs = { .context = pd->context, .pd = pd }, .attr = *attr };
+	if (attr->is_global)
+		ah->sgid = device_gid(pd->context, attr->grh.sgid_index)->gid;
+	fake_context_of(pd->context)->ahs++;
+	return &ah->verbs;
+}
+
+int ibv_destroy_ah(struct ibv_ah *verbs)
+{
+	int error = fault_call(CALL_destroy_ah);
+
+	if (error) {
+		errno = error;
+		return error;
+	}
+	fake_context_of(verbs->context)->ahs--;
+	free(verbs);
+	return 0;
 }

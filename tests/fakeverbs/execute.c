@@ -6,16 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define UC (1U << IBV_QPT_UC)
+#define UD (1U << IBV_QPT_UD)
+#define GRH 40 /* bytes before a datagram */
+#define CHOSEN_QKEY (1U << 31) /* a Q_Key like this stands for the sender's own */
+
 /* What an opcode needs of the memory at both ends. */
 static const struct kind {
 	bool known, receives, immediate, reads, atomic, window;
+	uint32_t types; /* bits of enum ibv_qp_type that have it, beside RC */
 	uint32_t remote; /* access flag; of the region and of the queue pair */
 } kinds[] = {
-	[IBV_WR_SEND] = { .known = true, .receives = true },
-	[IBV_WR_SEND_WITH_IMM] = { .known = true, .receives = true, .immediate = true },
-	[IBV_WR_RDMA_WRITE] = { .known = true, .remote = IBV_ACCESS_REMOTE_WRITE },
+	[IBV_WR_SEND] = { .known = true, .receives = true, .types = UC | UD },
+	[IBV_WR_SEND_WITH_IMM] = {
+		.known = true, .receives = true, .immediate = true, .types = UC | UD,
+	},
+	[IBV_WR_RDMA_WRITE] = { .known = true, .remote = IBV_ACCESS_REMOTE_WRITE, .types = UC },
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = {
-		.known = true, .receives = true, .immediate = true,
+		.known = true, .receives = true, .immediate = true, .types = UC,
 		.remote = IBV_ACCESS_REMOTE_WRITE,
 	},
 	[IBV_WR_RDMA_READ] = { .known = true, .reads = true, .remote = IBV_ACCESS_REMOTE_READ },
@@ -48,9 +56,15 @@ static struct fake_access local(const struct fake_qp *q, const struct ibv_sge *s
 static enum ibv_wc_status check_local(const struct fake_qp *q, const struct fake_wqe *w,
 				      const struct kind *k)
 {
+	bool datagram = q->verbs.qp_type == IBV_QPT_UD;
+
 	if (!k->known || (k->reads && !q->max_rd_atomic))
 		return IBV_WC_LOC_QP_OP_ERR;
-	if (w->length > script.max_msg_sz || (k->atomic && w->length != 8))
+	if (q->verbs.qp_type != IBV_QPT_RC && !(k->types >> q->verbs.qp_type & 1))
+		return IBV_WC_LOC_QP_OP_ERR;
+	if (datagram && (!w->ah || w->ah->verbs.pd != q->verbs.pd))
+		return IBV_WC_LOC_QP_OP_ERR;
+	if (w->length > (datagram ? script.mtu : script.max_msg_sz) || (k->atomic && w->length != 8))
 		return IBV_WC_LOC_LEN_ERR;
 	if (w->flags & IBV_SEND_INLINE)
 		return k->reads ? IBV_WC_LOC_QP_OP_ERR : IBV_WC_SUCCESS;
@@ -82,12 +96,44 @@ static struct shared_qp *find_peer(const struct fake_qp *q, struct node **node)
 		return NULL;
 	peer = &(*node)->shared->qp[s->dest_qpn & FAKE_QPS];
 	state = atomic_load(&peer->state);
-	if (!peer->used || peer->qpn != s->dest_qpn || peer->dest_qpn != s->qpn ||
-	    !pkeys_match(peer->pkey, s->pkey) || (peer->lid ^ s->dlid) >> script.lmc ||
-	    (peer->dlid ^ s->lid) >> script.lmc ||
+	if (!peer->used || peer->type != s->type || peer->qpn != s->dest_qpn ||
+	    peer->dest_qpn != s->qpn || !pkeys_match(peer->pkey, s->pkey) ||
+	    (peer->lid ^ s->dlid) >> script.lmc || (peer->dlid ^ s->lid) >> script.lmc ||
 	    (state != IBV_QPS_RTR && state != IBV_QPS_RTS) || peer->rq_psn != s->sq_psn ||
 	    peer->path_mtu != s->path_mtu || memcmp(&peer->sgid, &s->dgid, sizeof(s->dgid)) ||
 	    memcmp(&peer->dgid, &s->sgid, sizeof(s->sgid)))
+		return NULL;
+	return peer;
+}
+
+/* Of a port of its GID, or its LID. */
+static bool goes_to(const struct fake_ah *ah, const struct node *n, const struct shared_qp *peer)
+{
+	if (!ah->attr.is_global)
+		return !((ah->attr.dlid ^ peer->lid) >> script.lmc);
+	for (uint32_t i = 0; i < FAKE_GIDS; i++)
+		if (!memcmp(&n->shared->gid[peer->device][i], &ah->attr.grh.dgid,
+			    sizeof(ah->attr.grh.dgid)))
+			return true;
+	return false;
+}
+
+/* Whom a datagram reaches, if anybody takes it. */
+static struct shared_qp *find_taker(const struct fake_qp *q, const struct fake_wqe *w,
+				    struct node **node)
+{
+	uint32_t qkey = w->remote_qkey & CHOSEN_QKEY ? q->shared->qkey : w->remote_qkey, state;
+	struct shared_qp *peer;
+
+	*node = own->shared->link_up ? fabric_node(w->remote_qpn >> FAKE_QP_BITS) : NULL;
+	if (!*node || !(*node)->shared->link_up)
+		return NULL;
+	peer = &(*node)->shared->qp[w->remote_qpn & FAKE_QPS];
+	state = atomic_load(&peer->state);
+	if (!peer->used || peer->qpn != w->remote_qpn || peer->type != IBV_QPT_UD ||
+	    peer->qkey != qkey || !pkeys_match(peer->pkey, q->shared->pkey) ||
+	    (state != IBV_QPS_RTR && state != IBV_QPS_RTS) ||
+	    !goes_to(w->ah, *node, peer))
 		return NULL;
 	return peer;
 }
@@ -179,13 +225,24 @@ static void do_atomic(const struct fake_wqe *w, struct fake_access *a)
 
 static uint64_t messages_moved;
 
+/* A global routing header: what is not known of it is not zero, so that nobody counts on that. */
+static void put_header(const struct fake_wqe *w, unsigned char *out, uint32_t length)
+{
+	if (!length)
+		return;
+	memset(out, 0x6b, length);
+	memcpy(out + 8, &w->ah->sgid, sizeof(w->ah->sgid));
+	memcpy(out + 24, &w->ah->attr.grh.dgid, sizeof(w->ah->attr.grh.dgid));
+}
+
 /* Moves the data; the data of a receive come before its completion. */
 static enum ibv_wc_status move(struct fake_qp *q, struct fake_wqe *w, struct node *node,
 			       struct shared_qp *peer, const struct kind *k)
 {
 	struct fake_access a = remote(w, node, peer, k);
 	enum ibv_wc_status status = IBV_WC_SUCCESS;
-	unsigned char small[512], *data = w->length > sizeof(small) ? malloc(w->length) : small;
+	uint32_t header = q->verbs.qp_type == IBV_QPT_UD ? GRH : 0, size = header + w->length;
+	unsigned char small[512], *data = size > sizeof(small) ? malloc(size) : small;
 
 	if (!data)
 		return IBV_WC_GENERAL_ERR;
@@ -197,24 +254,26 @@ static enum ibv_wc_status move(struct fake_qp *q, struct fake_wqe *w, struct nod
 			data[w->length / 2] ^= 1;
 		scatter_local(w, data);
 	} else {
-		gather(q, w, data);
+		put_header(w, data, header);
+		gather(q, w, data + header);
 		if (++messages_moved == script.corrupt && w->length)
-			data[w->length / 2] ^= 1;
+			data[header + w->length / 2] ^= 1;
 		if (k->remote)
 			memory_write(&a, data);
 		else
-			status = scatter_receive(node, peer, data, w->length);
+			status = scatter_receive(node, peer, data, size);
 	}
 	if (data != small)
 		free(data);
 	if (k->receives) {
 		struct ibv_wc wc = {
-			.status = status, .byte_len = w->length, .imm_data = w->imm,
+			.status = status, .byte_len = size, .imm_data = w->imm,
 			.opcode = k->remote ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
-			.wc_flags = k->immediate ? IBV_WC_WITH_IMM : 0, .src_qp = q->shared->qpn,
+			.wc_flags = (k->immediate ? IBV_WC_WITH_IMM : 0) | (header ? IBV_WC_GRH : 0),
+			.src_qp = q->shared->qpn,
 		};
 
-		peer->received++;
+		peer->received += w->length != 0;
 		recv_complete(node, peer, &wc);
 	}
 	return status == IBV_WC_SUCCESS ? status : IBV_WC_REM_INV_REQ_ERR;
@@ -254,6 +313,26 @@ static bool lost_on_the_wire(const struct fake_qp *q)
 	return script.drop && script_draw(1000) < script.drop;
 }
 
+/*
+ * On UC and UD: what does not arrive, finds no receive, or may not write where it wants to is gone,
+ * and the sender does not learn of it.
+ */
+static void execute_unreliable(struct fake_qp *q, struct fake_wqe *w, const struct kind *k)
+{
+	bool datagram = q->verbs.qp_type == IBV_QPT_UD;
+	struct shared_qp *peer;
+	struct node *node;
+
+	if (lost_on_the_wire(q))
+		return;
+	peer = datagram ? find_taker(q, w, &node) : find_peer(q, &node);
+	if (!peer || check_remote(w, node, peer, k) != IBV_WC_SUCCESS ||
+	    (k->receives && peer->rq_head == peer->rq_tail))
+		return;
+	if (move(q, w, node, peer, k) != IBV_WC_SUCCESS)
+		qp_fail(node, peer);
+}
+
 bool wqe_execute(struct fake_qp *q, struct fake_wqe *w, uint64_t now)
 {
 	const struct kind *k = &kinds[w->opcode];
@@ -266,6 +345,10 @@ bool wqe_execute(struct fake_qp *q, struct fake_wqe *w, uint64_t now)
 		return true;
 	if (k->window) {
 		w->status = window_execute(q, w);
+		return true;
+	}
+	if (q->verbs.qp_type != IBV_QPT_RC) {
+		execute_unreliable(q, w, k);
 		return true;
 	}
 	if (q->unanswered > q->retry_cnt) { /* the last one's time is over too */

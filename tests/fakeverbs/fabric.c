@@ -207,6 +207,7 @@ static int make_node(uint32_t number)
 	own->shared->heap_used = (sizeof(*own->shared) + 63) / 64 * 64;
 	own->shared->link_up = !script.down;
 	own->shared->virtual_clock = script.virtual_clock;
+	device_publish_gids();
 	atomic_store(&own->shared->next_event, FAKE_NEVER);
 	node_path(path, sizeof(path), number, own->serial, "events");
 	if (mkfifo(path, 0600))

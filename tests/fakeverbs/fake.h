@@ -116,6 +116,7 @@ struct shared_cq {
 
 struct shared_qp {
 	bool used;
+	uint32_t type, qkey, device; /* enum ibv_qp_type; Q_Key and device of one for datagrams */
 	uint32_t qpn, dest_qpn, sq_psn, rq_psn, access, path_mtu, max_dest_rd, min_rnr, pd;
 	uint32_t lid, dlid; /* 0 on Ethernet */
 	uint32_t pkey;
@@ -162,6 +163,7 @@ struct shared_listener {
 struct shared_node {
 	uint64_t heap_used, free_list[40];
 	bool link_up;
+	union ibv_gid gid[FAKE_DEVICES][FAKE_GIDS]; /* for datagrams to be sent to */
 	/* Virtual time passes only when nobody has anything to do now. */
 	bool virtual_clock, busy;    /* busy: took a completion, and has not polled in vain since */
 	uint64_t unpolled;           /* completions */
@@ -231,7 +233,7 @@ struct fake_device {
 };
 
 struct fake_context {
-	uint32_t pds, qps, cqs, mrs, mws, channels, srqs;
+	uint32_t pds, qps, cqs, mrs, mws, channels, srqs, ahs;
 	struct verbs_context ex; /* its last member is what programs have */
 };
 
@@ -240,12 +242,22 @@ struct fake_pd {
 	uint32_t number;
 };
 
+struct fake_ah {
+	struct ibv_ah verbs;
+	struct ibv_ah_attr attr;
+	union ibv_gid sgid;
+};
+
 static inline struct fake_context *fake_context_of(struct ibv_context *c)
 {
 	return (struct fake_context *)(void *)((char *)c - offsetof(struct fake_context, ex.context));
 }
 
 bool device_link_up(void);
+void device_publish_gids(void); /* of all devices, in the own node */
+
+/* Whether a path out of that port can be: its port, its GID. */
+bool device_has_path(struct ibv_context *c, const struct ibv_ah_attr *attr);
 uint16_t device_lid(struct ibv_context *c);
 uint32_t device_pkey(uint32_t index); /* 0: no such entry */
 struct ibv_device *device_at(uint32_t index); /* NULL: there is none */
@@ -307,6 +319,8 @@ struct fake_wqe {
 	struct ibv_mw *window; /* what is bound */
 	struct ibv_mw_bind_info bind;
 	bool waited; /* for a read before it */
+	const struct fake_ah *ah; /* of a datagram, with whom it is for */
+	uint32_t remote_qpn, remote_qkey;
 	struct ibv_sge sge[FAKE_SGE];
 };
 

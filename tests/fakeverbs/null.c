@@ -113,7 +113,7 @@ static bool __attribute__((noinline)) goes_fast(struct fake_qp *q)
 {
 	struct null_state *s = q->null;
 
-	if (q->messages < CHECKED_MESSAGES || q->retired != q->posted ||
+	if (q->verbs.qp_type != IBV_QPT_RC || q->messages < CHECKED_MESSAGES || q->retired != q->posted ||
 	    atomic_load(&q->shared->state) != IBV_QPS_RTS)
 		return false;
 	fabric_lock();

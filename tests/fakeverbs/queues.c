@@ -78,7 +78,8 @@ static int check_caps(const struct ibv_qp_init_attr *attr)
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
 
-	if (attr->qp_type != IBV_QPT_RC)
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UC &&
+	    attr->qp_type != IBV_QPT_UD)
 		return EOPNOTSUPP;
 	if (!attr->send_cq || !attr->recv_cq || cap->max_send_wr > script.max_qp_wr ||
 	    cap->max_recv_wr > script.max_qp_wr || cap->max_send_sge > script.max_sge ||
@@ -113,6 +114,8 @@ static bool share_qp(struct fake_qp *q, const struct ibv_qp_init_attr *attr)
 	if (!s->rq)
 		return false;
 	s->used = true;
+	s->type = attr->qp_type;
+	s->device = (uint32_t)ibv_get_device_index(q->verbs.context->device);
 	s->qpn = own->number << FAKE_QP_BITS | q->index;
 	s->lid = device_lid(q->verbs.context);
 	s->rq_size = attr->cap.max_recv_wr;
@@ -254,39 +257,47 @@ void qp_fail(struct node *n, struct shared_qp *q)
 	}
 }
 
-/* Each step of an RC queue pair, and what it cannot do without. */
+/* Each step of a queue pair, and what it cannot do without; more than that it refuses as well. */
 static const struct step {
+	enum ibv_qp_type type;
 	enum ibv_qp_state from, to;
 	int mask;
 } steps[] = {
-	{ IBV_QPS_RESET, IBV_QPS_INIT,
+	{ IBV_QPT_RC, IBV_QPS_RESET, IBV_QPS_INIT,
 	  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
-	{ IBV_QPS_INIT, IBV_QPS_RTR,
+	{ IBV_QPT_RC, IBV_QPS_INIT, IBV_QPS_RTR,
 	  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
 	  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER },
-	{ IBV_QPS_RTR, IBV_QPS_RTS,
+	{ IBV_QPT_RC, IBV_QPS_RTR, IBV_QPS_RTS,
 	  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
 	  IBV_QP_MAX_QP_RD_ATOMIC },
+	{ IBV_QPT_UC, IBV_QPS_RESET, IBV_QPS_INIT,
+	  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS },
+	{ IBV_QPT_UC, IBV_QPS_INIT, IBV_QPS_RTR,
+	  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN },
+	{ IBV_QPT_UC, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_STATE | IBV_QP_SQ_PSN },
+	{ IBV_QPT_UD, IBV_QPS_RESET, IBV_QPS_INIT,
+	  IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY },
+	{ IBV_QPT_UD, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QP_STATE },
+	{ IBV_QPT_UD, IBV_QPS_RTR, IBV_QPS_RTS, IBV_QP_STATE | IBV_QP_SQ_PSN },
 };
 
 static bool path_is_good(const struct fake_qp *q, const struct ibv_qp_attr *attr)
 {
-	if (attr->ah_attr.port_num != 1 || attr->path_mtu < IBV_MTU_256 ||
-	    (128ULL << attr->path_mtu) > script.mtu || attr->min_rnr_timer > 31 ||
-	    attr->max_dest_rd_atomic > script.max_dest_rd_atomic || attr->ah_attr.sl > 15 ||
-	    attr->ah_attr.grh.flow_label > 0xfffff)
+	if (attr->path_mtu < IBV_MTU_256 || (128ULL << attr->path_mtu) > script.mtu)
 		return false;
-	/* RoCE needs the GIDs; InfiniBand the LID. */
-	if (!script.infiniband && !attr->ah_attr.is_global)
+	if (q->verbs.qp_type == IBV_QPT_RC &&
+	    (attr->min_rnr_timer > 31 || attr->max_dest_rd_atomic > script.max_dest_rd_atomic))
 		return false;
-	return !attr->ah_attr.is_global ||
-	       device_gid(q->verbs.context, attr->ah_attr.grh.sgid_index);
+	return device_has_path(q->verbs.context, &attr->ah_attr);
 }
 
 static int to_rtr(struct fake_qp *q, const struct ibv_qp_attr *attr)
 {
 	struct shared_qp *s = q->shared;
 
+	if (s->type == IBV_QPT_UD)
+		return 0;
 	if (!path_is_good(q, attr))
 		return EINVAL;
 	if (attr->ah_attr.is_global) {
@@ -298,6 +309,8 @@ static int to_rtr(struct fake_qp *q, const struct ibv_qp_attr *attr)
 	s->dlid = script.infiniband ? attr->ah_attr.dlid : 0;
 	s->rq_psn = attr->rq_psn;
 	s->path_mtu = attr->path_mtu;
+	if (s->type != IBV_QPT_RC)
+		return 0;
 	s->max_dest_rd = attr->max_dest_rd_atomic;
 	s->min_rnr = attr->min_rnr_timer;
 	return 0;
@@ -305,13 +318,17 @@ static int to_rtr(struct fake_qp *q, const struct ibv_qp_attr *attr)
 
 static int to_rts(struct fake_qp *q, const struct ibv_qp_attr *attr)
 {
-	if (attr->timeout > 31 || attr->retry_cnt > 7 || attr->rnr_retry > 7 ||
-	    attr->max_rd_atomic > script.max_rd_atomic)
+	bool reliable = q->verbs.qp_type == IBV_QPT_RC;
+
+	if (reliable && (attr->timeout > 31 || attr->retry_cnt > 7 || attr->rnr_retry > 7 ||
+			 attr->max_rd_atomic > script.max_rd_atomic))
 		return EINVAL;
-	q->timeout = attr->timeout;
-	q->retry_cnt = attr->retry_cnt;
-	q->rnr_retry = q->rnr_retries = attr->rnr_retry;
-	q->max_rd_atomic = attr->max_rd_atomic;
+	if (reliable) {
+		q->timeout = attr->timeout;
+		q->retry_cnt = attr->retry_cnt;
+		q->rnr_retry = q->rnr_retries = attr->rnr_retry;
+		q->max_rd_atomic = attr->max_rd_atomic;
+	}
 	q->shared->sq_psn = attr->sq_psn;
 	time_stands(); /* a program reads the clock before it posts */
 	return 0;
@@ -324,16 +341,20 @@ static int take_step(struct fake_qp *q, const struct ibv_qp_attr *attr, int mask
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		int rc = 0;
 
-		if (steps[i].from != state || steps[i].to != attr->qp_state)
+		if (steps[i].type != q->verbs.qp_type || steps[i].from != state ||
+		    steps[i].to != attr->qp_state)
 			continue;
-		if ((mask & steps[i].mask) != steps[i].mask)
+		if (mask != steps[i].mask)
 			return EINVAL;
 		if (attr->qp_state == IBV_QPS_INIT) {
 			if (attr->port_num != 1 || !device_pkey(attr->pkey_index))
 				return EINVAL;
 			q->pkey_index = attr->pkey_index;
 			q->shared->pkey = device_pkey(attr->pkey_index);
-			q->shared->access = attr->qp_access_flags;
+			if (mask & IBV_QP_ACCESS_FLAGS)
+				q->shared->access = attr->qp_access_flags;
+			if (mask & IBV_QP_QKEY)
+				q->shared->qkey = attr->qkey;
 		} else {
 			rc = attr->qp_state == IBV_QPS_RTR ? to_rtr(q, attr) : to_rts(q, attr);
 		}
@@ -379,8 +400,9 @@ int ibv_query_qp(struct ibv_qp *verbs, struct ibv_qp_attr *attr, int mask,
 	*attr = (struct ibv_qp_attr){
 		.qp_state = atomic_load(&q->shared->state), .path_mtu = q->shared->path_mtu,
 		.rq_psn = q->shared->rq_psn, .sq_psn = q->shared->sq_psn,
-		.dest_qp_num = q->shared->dest_qpn, .qp_access_flags = q->shared->access,
-		.port_num = 1, .timeout = (uint8_t)q->timeout, .retry_cnt = (uint8_t)q->retry_cnt,
+		.qkey = q->shared->qkey, .dest_qp_num = q->shared->dest_qpn,
+		.qp_access_flags = q->shared->access, .port_num = 1,
+		.timeout = (uint8_t)q->timeout, .retry_cnt = (uint8_t)q->retry_cnt,
 		.rnr_retry = (uint8_t)q->rnr_retry, .max_rd_atomic = (uint8_t)q->max_rd_atomic,
 		.max_dest_rd_atomic = (uint8_t)q->shared->max_dest_rd,
 		.min_rnr_timer = (uint8_t)q->shared->min_rnr,

@@ -308,6 +308,12 @@ static void enqueue(struct fake_qp *q, const struct ibv_send_wr *wr, uint64_t no
 		w->rkey = wr->bind_mw.rkey;
 	} else if (wr->opcode == IBV_WR_LOCAL_INV) {
 		w->rkey = wr->invalidate_rkey;
+	} else if (q->verbs.qp_type == IBV_QPT_UD) {
+		w->ah = (const struct fake_ah *)wr->wr.ud.ah;
+		if (w->ah)
+			q->ah = w->ah->attr; /* for the report */
+		w->remote_qpn = wr->wr.ud.remote_qpn;
+		w->remote_qkey = wr->wr.ud.remote_qkey;
 	} else if (wr->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP) {
 		w->remote = wr->wr.atomic.remote_addr;
 		w->rkey = wr->wr.atomic.rkey;

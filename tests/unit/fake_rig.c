@@ -20,6 +20,7 @@
 #define PSN 0x123456
 
 struct shape shape = {
+	.type = IBV_QPT_RC,
 	.depth = 16, .rx_depth = 16, .inline_size = 64, .send_cqe = 64,
 	.access = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC,
 	.rd_atomic = 4, .timeout = 8, .retry_cnt = 2, .rnr_retry = 7, .min_rnr = 12,
@@ -144,7 +145,7 @@ void rig_close(struct rig *r)
 void end_open(struct rig *r, struct end *e)
 {
 	struct ibv_qp_init_attr_ex init = {
-		.qp_type = IBV_QPT_RC, .pd = r->pd, .comp_mask = IBV_QP_INIT_ATTR_PD,
+		.qp_type = shape.type, .pd = r->pd, .comp_mask = IBV_QP_INIT_ATTR_PD,
 		.send_ops_flags = shape.calls,
 		.cap = {
 			.max_send_wr = shape.depth, .max_recv_wr = shape.rx_depth,
@@ -176,18 +177,31 @@ void end_close(struct end *e)
 
 struct step step_to(const struct rig *r, enum ibv_qp_state state, uint32_t dest_qpn)
 {
-	static const int masks[] = {
-		[IBV_QPS_INIT] = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
-		[IBV_QPS_RTR] = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-				IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-		[IBV_QPS_RTS] = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-				IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
-		[IBV_QPS_ERR] = 0,
+	static const int masks[][IBV_QPS_ERR + 1] = {
+		[IBV_QPT_RC] = {
+			[IBV_QPS_INIT] = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+			[IBV_QPS_RTR] = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					IBV_QP_MIN_RNR_TIMER,
+			[IBV_QPS_RTS] = IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+					IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
+		},
+		[IBV_QPT_UC] = {
+			[IBV_QPS_INIT] = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
+			[IBV_QPS_RTR] = IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					IBV_QP_RQ_PSN,
+			[IBV_QPS_RTS] = IBV_QP_SQ_PSN,
+		},
+		[IBV_QPT_UD] = {
+			[IBV_QPS_INIT] = IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY,
+			[IBV_QPS_RTS] = IBV_QP_SQ_PSN,
+		},
 	};
 
 	return (struct step){
 		.attr = {
-			.qp_state = state, .port_num = 1, .qp_access_flags = (unsigned)shape.access,
+			.qp_state = state, .port_num = 1, .qkey = RIG_QKEY,
+			 .qp_access_flags = (unsigned)shape.access,
 			.path_mtu = IBV_MTU_4096, .dest_qp_num = dest_qpn, .rq_psn = PSN,
 			.sq_psn = PSN, .max_dest_rd_atomic = shape.rd_atomic,
 			.max_rd_atomic = shape.rd_atomic, .min_rnr_timer = shape.min_rnr,
@@ -198,7 +212,7 @@ struct step step_to(const struct rig *r, enum ibv_qp_state state, uint32_t dest_
 				.grh = { .dgid = r->gid, .sgid_index = 1, .hop_limit = 64 },
 			},
 		},
-		.mask = masks[state] | IBV_QP_STATE,
+		.mask = masks[shape.type][state] | IBV_QP_STATE,
 	};
 }
 
@@ -246,7 +260,11 @@ int post(struct rig *r, struct end *e, struct request q)
 	uint32_t rkey = q.rkey ? q.rkey : r->mr->rkey;
 	uint64_t remote = q.far ? q.far : (uintptr_t)r->memory + q.remote;
 
-	if (q.op >= IBV_WR_ATOMIC_CMP_AND_SWP) {
+	if (q.ah) {
+		wr.wr.ud.ah = q.ah;
+		wr.wr.ud.remote_qpn = q.to_qpn;
+		wr.wr.ud.remote_qkey = q.to_qkey;
+	} else if (q.op >= IBV_WR_ATOMIC_CMP_AND_SWP) {
 		wr.wr.atomic.remote_addr = remote;
 		wr.wr.atomic.rkey = rkey;
 		wr.wr.atomic.compare_add = q.add;

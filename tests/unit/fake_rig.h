@@ -11,6 +11,7 @@
 
 #include <infiniband/verbs.h>
 
+#define RIG_QKEY 0x2222
 #define MEMORY 65536 /* bytes of a rig */
 #define MS UINT64_C(1000000)
 
@@ -46,6 +47,7 @@ struct rig {
 
 /* How queue pairs are made and connected; what a scene changes before it opens one. */
 struct shape {
+	enum ibv_qp_type type;
 	uint32_t depth, rx_depth, inline_size, send_cqe;
 	int access; /* of b */
 	uint8_t rd_atomic, timeout, retry_cnt, rnr_retry, min_rnr;
@@ -80,6 +82,8 @@ struct request {
 	uint32_t lkey, rkey; /* 0: the rig's */
 	uint32_t imm;
 	uint64_t add, swap;
+	struct ibv_ah *ah;       /* of a datagram, with whom it is for */
+	uint32_t to_qpn, to_qkey;
 	uint64_t far; /* instead of `remote`: an address of another process */
 };
 
