@@ -13,6 +13,7 @@
 #include "cli/help.h"
 #include "cli/options.h"
 #include "config.h"
+#include "plan/matrix.h"
 #include "report/devices.h"
 #include "report/outputs.h"
 #include "report/overview.h"
@@ -132,6 +133,7 @@ static int run_help(const struct options *opt, struct watch *watch, struct outpu
 	(void)opt;
 	(void)watch;
 	help_print(o->out);
+	matrix_print(o->out);
 	return 0;
 }
 

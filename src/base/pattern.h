@@ -3,6 +3,7 @@
 #ifndef RDMETER_BASE_PATTERN_H
 #define RDMETER_BASE_PATTERN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -24,6 +25,18 @@ static inline uint64_t pattern_word(uint64_t number, size_t word)
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
 	return z ^ (z >> 31);
+}
+
+/* The other way: the number, below 2^24, whose word at that place this is. False: nobody's. */
+static inline bool pattern_number(uint64_t word, size_t place, uint64_t *number)
+{
+	uint64_t z = word;
+
+	z = (z ^ z >> 31 ^ z >> 62) * 0x319642b2d24d8ec3ULL;
+	z = (z ^ z >> 27 ^ z >> 54) * 0x96de1b173f119089ULL;
+	z = (z ^ z >> 30 ^ z >> 60) - place - 0x9e3779b97f4a7c15ULL;
+	*number = z >> 40;
+	return !(z << 24);
 }
 
 static inline unsigned char pattern_byte(uint64_t number, size_t byte, uint64_t flip)

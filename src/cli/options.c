@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/fail.h"
+#include "base/transports.h"
 #include "cli/argfile.h"
 #include "cli/units.h"
 #include "cli/values.h"
@@ -17,6 +18,10 @@
 
 static const struct option_word words_test[] = {
 	{ "lat", TEST_LAT }, { "bw", TEST_BW }, { NULL, 0 },
+};
+
+static const struct option_word words_transport[] = {
+	{ "rc", TRANSPORT_RC }, { "uc", TRANSPORT_UC }, { "ud", TRANSPORT_UD }, { NULL, 0 },
 };
 
 static const struct option_word words_direction[] = {

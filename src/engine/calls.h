@@ -6,6 +6,7 @@
 #ifndef RDMETER_ENGINE_CALLS_H
 #define RDMETER_ENGINE_CALLS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <infiniband/verbs.h>
@@ -67,11 +68,16 @@ static inline void calls_set_data(struct ibv_qp_ex *x, const struct ibv_send_wr 
  */
 static inline int calls_post(struct ibv_qp_ex *x, const struct ibv_send_wr *wr)
 {
+	const bool datagrams = x->qp_base.qp_type == IBV_QPT_UD;
+
 	ibv_wr_start(x);
 	for (; wr; wr = wr->next) {
 		x->wr_id = wr->wr_id;
 		x->wr_flags = wr->send_flags;
 		calls_begin_one(x, wr);
+		if (datagrams)
+			ibv_wr_set_ud_addr(x, wr->wr.ud.ah, wr->wr.ud.remote_qpn,
+					   wr->wr.ud.remote_qkey);
 		calls_set_data(x, wr);
 	}
 	return ibv_wr_complete(x);

@@ -10,6 +10,8 @@
 #define WINDOW_STRETCH 10      /* ...up to so many times its length */
 #define OPEN_CHECK_NS 20000    /* how often a warm lane looks whether it may open; see lane_clock */
 #define INTERVAL_NS 100000000
+#define QUIET_NS 100000000 /* without an arrival: what has not come is lost... */
+#define QUIET_MOST_NS 1000000000 /* ...and at the latest then */
 #define CAUSE_WAIT_NS 20000000
 #define CAUSE_SEARCH 4096 /* flushed completions looked through for the failure behind them */
 
@@ -162,7 +164,8 @@ static bool warm(const struct lane *l, uint64_t now)
 {
 	if (l->counts)
 		return l->count >= l->warmup;
-	return now - l->started >= l->warmup && every_qp_moved(l);
+	/* Where messages may be lost, all of a queue pair's may be. */
+	return now - l->started >= l->warmup && (l->lossy || every_qp_moved(l));
 }
 
 static bool over(const struct lane *l, uint64_t now)
@@ -244,6 +247,48 @@ void lane_begin(struct lane *l)
 		reach(l, LANE_WARM);
 		open_window(l, l->started);
 	}
+}
+
+bool lane_gives_up(struct lane *l, uint64_t now)
+{
+	uint64_t last;
+
+	if (!l->awaited_since)
+		l->awaited_since = now;
+	last = l->arrived > l->awaited_since ? l->arrived : l->awaited_since;
+	return now - last >= clock_ticks(&l->clock, QUIET_NS) ||
+	       now - l->awaited_since >= clock_ticks(&l->clock, QUIET_MOST_NS);
+}
+
+/* By count, but the messages that would have made up the count are lost. */
+static void end_by_message(struct lane *l, uint64_t now)
+{
+	if (l->state == STATE_WARMING) {
+		reach(l, LANE_WARM);
+		open_window(l, now);
+	}
+	if (l->state == STATE_OPEN)
+		close_window(l, l->arrived > l->last_ticks ? l->arrived : l->last_ticks, l->count);
+}
+
+void lane_lull(struct lane *l)
+{
+	uint64_t now = lane_clock(l);
+
+	lane_publish(l);
+	if (!l->counts) {
+		if (now >= l->next_edge)
+			lane_edge(l, now);
+		return;
+	}
+	/* Whoever also sends would otherwise tell of it only when it is asked to drain. */
+	if (l->leads && lane_all_sent(l) &&
+	    !(atomic_load_explicit(&l->report->reached, memory_order_relaxed) & LANE_SENT))
+		lane_tell_sent(l);
+	if (l->state != STATE_OVER &&
+	    atomic_load_explicit(&l->control->finished, memory_order_acquire) &&
+	    lane_gives_up(l, now))
+		end_by_message(l, now);
 }
 
 /*
@@ -385,7 +430,10 @@ bool lane_all_completed(const struct lane *l)
 	return true;
 }
 
-/* An empty write needs no memory and no key, is seen by nobody, and completes in order. */
+/*
+ * An empty write needs no memory and no key, is seen by nobody, and completes in order. There are
+ * no writes of datagrams: an empty one is sent, whose receiver knows it by its length.
+ */
 static int retire_tail(struct lane *l, struct lane_qp *q)
 {
 	struct ibv_send_wr wr = {
@@ -397,6 +445,10 @@ static int retire_tail(struct lane *l, struct lane_qp *q)
 
 	if (!q->unsignalled)
 		return 0;
+	if (l->header) {
+		wr.opcode = IBV_WR_SEND;
+		wr.wr = q->wr->wr; /* whom to */
+	}
 	rc = ibv_post_send(q->qp, &wr, &bad);
 	if (rc)
 		lane_failed_call(l, LANE_POST, rc);

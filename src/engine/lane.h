@@ -46,6 +46,7 @@ enum {
 struct lane_control {
 	_Alignas(LANE_LINE) atomic_uint stop;
 	atomic_bool open;               /* the window may open */
+	atomic_bool finished;           /* the peer has sent all that it will */
 	_Atomic uint64_t expected;      /* messages that the peer sent; LANE_UNKNOWN until told */
 };
 
@@ -90,9 +91,13 @@ struct lane_content {
 	uint32_t slots, all; /* of a queue pair, of all */
 	bool placed;         /* messages name their place; else that is their receive's */
 	bool reads;          /* what comes home is always that of its slot, and wiped once seen */
+	bool lossy;          /* which message has come is told by its content alone */
 	void (*put)(void *out, uint32_t slot, uint64_t number);
 	void (*wipe)(void *in, uint32_t slot);
-	/* last: the last byte, or -1 for the number's own. Describes what is wrong. */
+	/*
+	 * number: LANE_UNKNOWN for any message's. last: the last byte, or -1 for the number's own.
+	 * Describes what is wrong.
+	 */
 	bool (*holds)(void *in, uint32_t slot, uint64_t number, int last, char *text, size_t size);
 };
 
@@ -113,6 +118,8 @@ struct lane_qp {
 	struct ibv_qp_ex *ex; /* the same, posted to by calls; NULL: by lists */
 	uint64_t posted, completed; /* messages; completed counts those known to be */
 	uint64_t received;
+	uint64_t taken;          /* lossy: receives, those of empty datagrams among them */
+	uint64_t next_immediate; /* lossy: at least that number comes next */
 	struct ibv_send_wr *wr;     /* ring of wr_count requests, each for one slot */
 	uint32_t at;                /* the next of the ring */
 	uint32_t index;
@@ -192,6 +199,9 @@ struct lane {
 	uint32_t recv_batch;      /* receives that are given back at a time, at least */
 	struct lane_rest *rest;   /* NULL: it never sleeps. Only the sleeping instances look */
 	uint64_t limit;           /* posts for each queue pair */
+	bool lossy;               /* what has been sent may never come */
+	uint32_t header;          /* of receives: bytes before the payload */
+	uint64_t patience;        /* lossy ping-pong: ticks after which an answer is lost */
 	volatile unsigned char *marker_in; /* ping-pong in memory: the last byte received... */
 	unsigned char *marker_out;         /* ...and the last byte sent */
 
@@ -203,6 +213,8 @@ struct lane {
 	uint32_t since_clock; /* polls since the clock was read... */
 	uint32_t clock_every; /* ...and at how many it is read again */
 	uint64_t clock_at, clock_apart; /* ticks: the last reading; wanted between two */
+	uint64_t arrived;     /* lossy: ticks of the last arrival */
+	unsigned char heard;  /* lossy ping-pong: the last byte of the last message taken */
 	struct histogram *histogram; /* the measure's while the window is open, else spare */
 	struct clock clock;
 
@@ -216,6 +228,7 @@ struct lane {
 	uint64_t started, opened; /* ticks */
 	uint64_t last_ticks, last_count; /* at the last edge */
 	uint64_t next_point; /* ticks: which edge is the series' next */
+	uint64_t awaited_since; /* lossy: ticks; nothing more was sent from then on; 0: not yet */
 	int event_fd; /* told when `reached` changes */
 	struct measure *measure;
 	struct histogram *spare;
@@ -305,7 +318,10 @@ void lane_check_results(struct lane *l, struct lane_qp *q, uint64_t done)
 void lane_make(const struct lane *l, const struct lane_qp *q, uint64_t n)
 	__attribute__((noinline));
 
-/* With content: looks at message n of q, which has come. Wrong ones are counted. */
+/*
+ * With content: looks at message n of q, which has come; on a lossy lane at whichever has come to
+ * the place of message n. Wrong ones are counted.
+ */
 void lane_inspect(struct lane *l, const struct lane_qp *q, uint64_t n)
 	__attribute__((noinline));
 
@@ -323,8 +339,8 @@ void lane_inspect_reads(struct lane *l, const struct lane_qp *q, uint64_t done)
  */
 int lane_wait(struct lane *l);
 
-/* ...and it has been answered: begin is just before its post. */
-void lane_answered(struct lane *l, uint64_t begin, uint64_t end);
+/* ...and it has been answered, or its answer is lost: begin is just before its post. */
+void lane_answered(struct lane *l, uint64_t begin, uint64_t end, bool came);
 
 /* Takes completions of sends outside of the load. */
 void lane_reap(struct lane *l, struct lane_group *g);
@@ -334,6 +350,18 @@ void lane_tell_sent(struct lane *l);
 
 /* All of that for a lane that has nothing else to do. Leaves at once on ABORT or error. */
 void lane_drain_sends(struct lane *l);
+
+/*
+ * Cold, lossy lanes only: nothing has come for some polls. An edge of time passes nevertheless, and
+ * a window that is to end by a count does so by the last arrival once what is missing is lost.
+ */
+void lane_lull(struct lane *l) __attribute__((noinline, cold));
+
+/*
+ * Of a lossy lane to which everything has been sent: whether what has not come by now is lost, as
+ * for 100 ms nothing has come, or a second is over.
+ */
+bool lane_gives_up(struct lane *l, uint64_t now);
 
 /* The loop is over: closes an open window at the last edge, tells LANE_LEFT. */
 void lane_end(struct lane *l);
@@ -381,6 +409,27 @@ static inline void lane_keep(struct lane *l, uint64_t end, uint64_t ns)
 {
 	if (l->state == STATE_OPEN)
 		samples_add(l->samples, clock_ns(&l->clock, end - l->opened), ns);
+}
+
+/*
+ * The number that a message of a lossy lane carries, widened to the 64 bits of next_immediate.
+ * Only datagrams may overtake each other.
+ */
+static inline void lane_check_number(struct lane *l, struct lane_qp *q, uint32_t number)
+{
+	int32_t ahead = (int32_t)(number - (uint32_t)q->next_immediate);
+
+	l->measure->data_errors += !l->header && ahead < 0;
+	q->next_immediate += (uint64_t)(int64_t)ahead + 1;
+}
+
+/* All that there is to post by count is posted, and has completed. */
+static inline bool lane_all_sent(const struct lane *l)
+{
+	for (uint32_t i = 0; i < l->qps; i++)
+		if (l->qp[i].completed < l->limit)
+			return false;
+	return true;
 }
 
 /* Call after a poll that found something. */

@@ -6,12 +6,13 @@
 #include <strings.h>
 
 const struct op ops[] = {
-#define OP(id_, name_, opcode_, flow_, receives_, reply_, divisor_, min_, max_, traits_, summary_, \
-	   is_)                                                                                   \
+#define OP(id_, name_, opcode_, flow_, receives_, reply_, divisor_, min_, max_, transports_,       \
+	   traits_, summary_, is_)                                                                \
 	{                                                                                         \
 		.name = name_, .summary = summary_, .latency_is = is_, .opcode = opcode_,         \
 		.flow = flow_, .reply = reply_, .divisor = divisor_, .min_size = min_,            \
-		.max_size = max_, .receives = receives_, .traits = traits_,                       \
+		.max_size = max_, .receives = receives_, .transports = transports_,               \
+		.traits = traits_,                                                                \
 	},
 #define OP_LOCAL(id_, name_, opcode_, min_, max_, traits_, summary_, is_, make_, undo_)            \
 	{                                                                                         \
@@ -54,12 +55,23 @@ const struct op *op_list_find(const char *list, bool local)
 	return NULL;
 }
 
-void op_names(char *out, size_t size)
+static void list_names(unsigned int transports, char *out, size_t size)
 {
 	out[0] = '\0';
 	for (size_t i = 0; i < op_count; i++) {
 		size_t used = strlen(out);
 
-		snprintf(out + used, size - used, "%s%s", used ? ", " : "", ops[i].name);
+		if (ops[i].transports & transports)
+			snprintf(out + used, size - used, "%s%s", used ? ", " : "", ops[i].name);
 	}
+}
+
+void op_names(char *out, size_t size)
+{
+	list_names(~0U, out, size);
+}
+
+void op_names_on(uint64_t transport, char *out, size_t size)
+{
+	list_names(1U << transport, out, size);
 }

@@ -9,6 +9,8 @@
 
 #include <infiniband/verbs.h>
 
+#include "base/transports.h"
+
 enum op_flow {
 	FLOW_OUT,
 	FLOW_IN,
@@ -41,6 +43,7 @@ struct op {
 	enum op_reply reply;
 	unsigned int divisor;
 	unsigned int traits;
+	unsigned int transports; /* ON_* */
 	uint64_t min_size, max_size;
 	bool receives;
 	const char *make, *undo; /* halves of one that needs no peer; else NULL */
@@ -56,6 +59,11 @@ static inline bool op_is_local(const struct op *op)
 	return op->flow == FLOW_LOCAL;
 }
 
+static inline bool op_runs_on(const struct op *op, uint64_t transport)
+{
+	return op->transports >> transport & 1;
+}
+
 extern const struct op ops[];
 extern const size_t op_count;
 
@@ -67,5 +75,8 @@ const struct op *op_list_find(const char *list, bool local);
 
 /* The names, separated by ", ", for a message; out holds at least a byte. */
 void op_names(char *out, size_t size);
+
+/* The same of those that a transport has. */
+void op_names_on(uint64_t transport, char *out, size_t size);
 
 #endif

@@ -128,7 +128,7 @@ int lane_wait(struct lane *l)
 	return 0;
 }
 
-void lane_answered(struct lane *l, uint64_t begin, uint64_t end)
+void lane_answered(struct lane *l, uint64_t begin, uint64_t end, bool came)
 {
 	struct pace *p = &l->pace;
 
@@ -136,6 +136,7 @@ void lane_answered(struct lane *l, uint64_t begin, uint64_t end)
 		p->due = end + p->gap;
 		return;
 	}
-	histogram_record(p->response, clock_ns(&l->clock, end - p->due));
+	if (came)
+		histogram_record(p->response, clock_ns(&l->clock, end - p->due));
 	pace_leave(p, &l->clock, begin);
 }

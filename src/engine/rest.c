@@ -7,7 +7,6 @@
 
 #include "engine/lane.h"
 
-#define REST_MS 100    /* a sleep without a completion ends after that, to tell of itself */
 #define ACK_BATCH 256U /* acknowledging takes a lock, so it is done for many at once */
 
 /* True when a queue had not been asked yet: what it holds now makes no event. */
@@ -73,7 +72,7 @@ static enum rest sleep_once(struct lane *l, struct lane_rest *r)
 	};
 	uint64_t stops;
 
-	if (poll(fds, sizeof(fds) / sizeof(fds[0]), REST_MS) < 0 && errno != EINTR) {
+	if (poll(fds, sizeof(fds) / sizeof(fds[0]), r->most_ms) < 0 && errno != EINTR) {
 		lane_failed_call(l, LANE_NOTIFY, errno);
 		return REST_FAILED;
 	}

@@ -25,6 +25,7 @@ struct rest_cq {
 struct lane_rest {
 	struct ibv_comp_channel *channel; /* of all of them; its descriptor does not block */
 	int wake_fd; /* an eventfd that is written to when the stop word changes */
+	int most_ms; /* a sleep without a completion ends after that, to tell of itself */
 	uint32_t cqs;
 	struct rest_cq *cq;
 };

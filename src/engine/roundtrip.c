@@ -59,7 +59,7 @@ always_inline void body(struct lane *l, const bool sampled, const bool paced, co
 		if (sampled)
 			lane_keep(l, end, ns);
 		if (paced)
-			lane_answered(l, begin, end);
+			lane_answered(l, begin, end, true);
 		if (l->predicts)
 			lane_check_results(l, q, 1);
 		if (l->content && l->content->reads)

@@ -21,6 +21,7 @@ struct traits {
 	bool calls;   /* posted by calls, not by lists */
 	bool shared;  /* receives are of one queue for all */
 	bool sleeps;  /* until a completion tells of itself, when there is nothing to do */
+	bool lossy;   /* messages may be lost on their way */
 };
 
 /* What differs between one message and the next, n being how many there were before. */
@@ -258,11 +259,43 @@ always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, con
 	return l->error.kind == LANE_FINE ? 0 : -1;
 }
 
+/* Messages are numbered: none is missing, or with losses at least none comes late or twice. */
+always_inline void check_immediate(struct lane *l, struct lane_qp *q, const struct ibv_wc *wc,
+				   const struct traits t)
+{
+	uint32_t number = ntohl(wc->imm_data);
+
+	if (t.lossy)
+		lane_check_number(l, q, number);
+	else
+		l->measure->data_errors += number != (uint32_t)q->received;
+}
+
+/*
+ * Which message's place a message has come to: its own, or where messages may be lost the receive's
+ * that it took, unless it names its address, as those with immediate data may.
+ */
+always_inline uint64_t place_of(const struct lane_qp *q, const struct ibv_wc *wc,
+				const struct traits t)
+{
+	if (!t.lossy)
+		return q->received;
+	return wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM ? q->next_immediate - 1 : q->taken - 1;
+}
+
+/* An empty datagram only retires its sender's queue. */
+always_inline bool is_message(const struct lane *l, const struct ibv_wc *wc, const struct traits t)
+{
+	return !t.lossy || !l->header || wc->byte_len > l->header;
+}
+
 /* Takes n receives and gives them back, those of one queue pair in a row in one call. */
-static int take_receives(struct lane *l, const struct ibv_wc *wc, int n)
+always_inline int take_receives(struct lane *l, const struct ibv_wc *wc, int n,
+				const struct traits t)
 {
 	for (int i = 0, run; i < n; i += run) {
 		struct lane_qp *q = &l->qp[wrid_qp(wc[i].wr_id)];
+		uint64_t before = q->received;
 		int rc;
 
 		for (run = 0; i + run < n && wc[i + run].wr_id == wc[i].wr_id; run++) {
@@ -270,14 +303,17 @@ static int take_receives(struct lane *l, const struct ibv_wc *wc, int n)
 				lane_failed(l, &wc[i + run], true);
 				return -1;
 			}
-			if (l->immediate && ntohl(wc[i + run].imm_data) != (uint32_t)q->received)
-				l->measure->data_errors++;
+			q->taken += t.lossy;
+			if (!is_message(l, &wc[i + run], t))
+				continue;
+			if (l->immediate)
+				check_immediate(l, q, &wc[i + run], t);
 			if (l->content)
-				lane_inspect(l, q, q->received);
+				lane_inspect(l, q, place_of(q, &wc[i + run], t));
 			q->received++;
 		}
-		l->received += (uint64_t)run;
-		l->count += (uint64_t)run;
+		l->received += q->received - before;
+		l->count += q->received - before;
 		q->owed += (uint32_t)run;
 		if (q->owed < l->recv_batch)
 			continue;
@@ -292,7 +328,7 @@ static int take_receives(struct lane *l, const struct ibv_wc *wc, int n)
 }
 
 /* Takes one receive of the shared queue; 0, or -1 after the lane has failed. */
-static int take_one_shared(struct lane *l, const struct ibv_wc *wc)
+static int take_one_shared(struct lane *l, const struct ibv_wc *wc, const struct traits t)
 {
 	struct lane_shared *s = l->shared;
 	uint32_t number = (uint32_t)wc->wr_id, slot = number % s->slots;
@@ -307,8 +343,11 @@ static int take_one_shared(struct lane *l, const struct ibv_wc *wc)
 		lane_stray(l, q ? q : l->qp);
 		return -1;
 	}
-	if (l->immediate && ntohl(wc->imm_data) != (uint32_t)q->received)
-		l->measure->data_errors++;
+	lane_return(s, number);
+	if (!is_message(l, wc, t))
+		return 0;
+	if (l->immediate)
+		check_immediate(l, q, wc, t);
 	if (l->content && l->content->placed)
 		lane_inspect(l, q, q->received);
 	else if (l->content)
@@ -317,16 +356,15 @@ static int take_one_shared(struct lane *l, const struct ibv_wc *wc)
 	q->received++;
 	l->received++;
 	l->count++;
-	lane_return(s, number);
 	return 0;
 }
 
-static int take_shared(struct lane *l, const struct ibv_wc *wc, int n)
+static int take_shared(struct lane *l, const struct ibv_wc *wc, int n, const struct traits t)
 {
 	int rc;
 
 	for (int i = 0; i < n; i++)
-		if (take_one_shared(l, &wc[i]))
+		if (take_one_shared(l, &wc[i], t))
 			return -1;
 	if (l->shared->owed < l->recv_batch)
 		return 0;
@@ -354,25 +392,34 @@ always_inline int poll_receives(struct lane *l, struct lane_group *g, const stru
 	struct ibv_wc wc[LANE_POLL];
 	int n = ibv_poll_cq(g->recv_cq, (int)l->poll_receives, wc);
 
+	if (n > 0 && t.lossy)
+		l->arrived = clock_start(&l->clock);
 	if (n > 0)
-		return (t.shared ? take_shared(l, wc, n) : take_receives(l, wc, n)) ? -1 : n;
+		return (t.shared ? take_shared(l, wc, n, t) : take_receives(l, wc, n, t)) ? -1 : n;
 	if (__builtin_expect(n < 0, 0))
 		lane_failed_call(l, LANE_POLL_FAILED, n);
 	return n;
 }
 
-static bool all_posted_and_done(const struct lane *l)
+/* Everything that was sent has arrived, or is lost; only asked once the load is over. */
+static bool received_all(struct lane *l, const struct traits t)
 {
-	for (uint32_t i = 0; i < l->qps; i++)
-		if (l->qp[i].completed < l->limit)
-			return false;
-	return true;
+	uint64_t expected = atomic_load_explicit(&l->control->expected, memory_order_acquire);
+
+	if (t.lossy && expected != LANE_UNKNOWN && lane_gives_up(l, clock_start(&l->clock)))
+		return true;
+	return l->received >= expected;
 }
 
-/* Everything that was sent has arrived; only asked once the load is over. */
-static bool received_all(const struct lane *l)
+/* A lull of a lossy lane is looked at as often as its clock is read under load. */
+always_inline void idle(struct lane *l, const struct traits t)
 {
-	return l->received >= atomic_load_explicit(&l->control->expected, memory_order_acquire);
+	if (!t.lossy) {
+		lane_idle(l);
+	} else if (++l->since_clock >= l->clock_every) {
+		l->since_clock = 0;
+		lane_lull(l);
+	}
 }
 
 /* Keeps the load on until the stop word says otherwise, or what was to be sent is. */
@@ -405,9 +452,9 @@ always_inline void load(struct lane *l, const struct traits t)
 			if (came | sent)
 				lane_passed(l);
 			else
-				lane_idle(l);
+				idle(l, t);
 		}
-		if (t.sends && !t.receives && l->limit != UINT64_MAX && all_posted_and_done(l))
+		if (t.sends && !t.receives && l->limit != UINT64_MAX && lane_all_sent(l))
 			return;
 		if (t.sleeps && quiet && lane_rest(l) == REST_FAILED)
 			return;
@@ -432,7 +479,7 @@ static void drain(struct lane *l, const struct traits t)
 			lane_tell_sent(l);
 			told = true;
 		}
-		if (told && (!t.receives || received_all(l)))
+		if (told && (!t.receives || received_all(l, t)))
 			return;
 	}
 }
@@ -502,12 +549,12 @@ static void receive(struct lane *l)
 static void receive_otherwise(struct lane *l)
 {
 	body(l, (struct traits){ .receives = true, .shared = l->shared != NULL,
-				 .sleeps = l->rest != NULL });
+				 .sleeps = l->rest != NULL, .lossy = l->lossy });
 }
 
 lane_loop stream_receiver(const struct lane *l)
 {
-	return l->rest || l->shared ? receive_otherwise : receive;
+	return l->rest || l->shared || l->lossy ? receive_otherwise : receive;
 }
 
 /* Both at once has one instance: its traits are looked up as it goes. */
@@ -516,15 +563,19 @@ void stream_duplex(struct lane *l)
 	body(l, (struct traits){ .sends = true, .receives = true, .stamped = is_stamped(l),
 				 .sampled = l->samples != NULL, .lists = l->batch > 1,
 				 .touched = is_touched(l), .calls = l->calls,
-				 .shared = l->shared != NULL,
+				 .shared = l->shared != NULL, .lossy = l->lossy,
 				 .sleeps = l->rest != NULL });
 }
 
-/* By schedule, whatever the requests are: what is looked up is little beside reading the clock. */
+/*
+ * By schedule, whatever the requests are: what is looked up is little beside reading the clock. Who
+ * only sends does not end by what the other side has sent.
+ */
 void stream_paced(struct lane *l)
 {
 	body(l, (struct traits){ .sends = true, .receives = l->receives, .paced = true,
 				 .sampled = l->samples != NULL, .stamped = is_stamped(l),
 				 .touched = is_touched(l), .calls = l->calls,
-				 .shared = l->shared != NULL });
+				 .shared = l->shared != NULL,
+				 .lossy = l->lossy && l->receives });
 }

@@ -8,7 +8,7 @@
 /* The instance that suits the lane's batch, stamps and requests. */
 lane_loop stream_sender(const struct lane *l);
 
-/* The one that suits how it waits. */
+/* The one that suits how it waits, and whether messages may be lost. */
 lane_loop stream_receiver(const struct lane *l);
 
 void stream_duplex(struct lane *l);

@@ -14,10 +14,12 @@
 #include "plan/pace.h"
 #include "plan/rules.h"
 #include "plan/sweep.h"
+#include "verbs/transport.h"
 
 #define MIB (1ULL << 20)
 #define INLINE_MOST 256 /* a larger message gains nothing from being copied twice */
 #define SHARED_MOST 4096 /* receives that all queue pairs share */
+#define DATAGRAM_MOST 4096
 #define WARMUP_NS 500000000ULL
 #define WARMUP_MOST 1000 /* messages */
 #define ALL_SIZES "2:8M:x2" /* perftest's */
@@ -42,11 +44,6 @@ static void choose(struct setting *s, const struct option_value *v, uint64_t dfl
 static uint64_t clamp(uint64_t v, uint64_t low, uint64_t high)
 {
 	return v < low ? low : v > high ? high : v;
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 static int resolve_op(const struct options *opt, struct point *p)
@@ -109,6 +106,8 @@ static void resolve_size(const struct options *opt, struct point *p)
 		choose(&p->size, &opt->size, LOCAL_BYTES, "default, a page");
 	else if (op->min_size == op->max_size)
 		choose(&p->size, &opt->size, op->min_size, "the operation's only one");
+	else if (!lat && transport_get(p->transport.value)->datagrams)
+		choose(&p->size, &opt->size, DATAGRAM_MOST, "the largest MTU");
 	else
 		choose(&p->size, &opt->size, lat ? 8 : 65536,
 		       lat ? "default for lat" : "default for bw");
@@ -381,8 +380,10 @@ static int add_overview(const struct options *opt, struct plan *plan, const stru
 
 	for (size_t i = 0; i < sizeof(overview) / sizeof(overview[0]) && !rc; i++) {
 		struct options one = *opt;
+		uint64_t most = transport_get(opt->transport.num)->datagrams ? DATAGRAM_MOST :
+									       op->max_size;
 		uint64_t size = clamp(opt->size.given ? opt->size.num : overview[i].size,
-				      op->min_size, op->max_size);
+				      op->min_size, opt->size.given ? op->max_size : most);
 
 		if (overview[i].test == TEST_BW && size == before)
 			continue;
@@ -409,6 +410,13 @@ static int add_overview(const struct options *opt, struct plan *plan, const stru
 	return rc;
 }
 
+/* With several transports a point that one does not have is one of the rows, as refused. */
+static bool is_run(const struct options *opt, const struct op *op)
+{
+	return !op_is_local(op) &&
+	       (opt->transport.count > 1 || op_runs_on(op, opt->transport.num));
+}
+
 static int add_ops(const struct options *opt, struct plan *plan, const struct sweep *sweep)
 {
 	char op[32];
@@ -416,7 +424,7 @@ static int add_ops(const struct options *opt, struct plan *plan, const struct sw
 
 	if (!strcasecmp(opt->op.text, "all")) {
 		for (size_t i = 0; i < op_count && !rc; i++)
-			if (!op_is_local(&ops[i]))
+			if (is_run(opt, &ops[i]))
 				rc = add_tests(opt, plan, sweep, ops[i].name);
 		return rc;
 	}
@@ -437,10 +445,10 @@ static int make(const struct options *opt, struct plan *plan, const struct sweep
 		return fail(FAIL_USAGE, EINVAL, "--rate %s with the overview: it shows what is "
 			    "possible, not what comes of a rate; add --op or --test",
 			    opt->rate.text);
-	if (plan->overview)
-		for (size_t i = 0; i < op_count && !rc; i++)
-			rc = op_is_local(&ops[i]) ? 0 : add_overview(opt, plan, &ops[i]);
-	else
+	for (size_t i = 0; plan->overview && i < op_count && !rc; i++)
+		if (is_run(opt, &ops[i]))
+			rc = add_overview(opt, plan, &ops[i]);
+	if (!plan->overview)
 		rc = add_ops(opt, plan, sweep);
 	if (!rc && plan->sweep)
 		rc = sweep_finish(sweep, opt, plan);
@@ -493,6 +501,8 @@ static int fill(const struct options *opt, struct point *p)
 	choose(&p->direction, &opt->direction, opt->direction.num, "default");
 	if (opt->bidirectional.given)
 		set(&p->direction, DIRECTION_BOTH, "given");
+	choose(&p->transport, &opt->transport, opt->transport.num, "default");
+	choose(&p->loss_timeout, &opt->loss_timeout, opt->loss_timeout.num, "default");
 	choose(&p->stall_timeout, &opt->stall_timeout, opt->stall_timeout.num, "default");
 	choose(&p->rdma_cm, &opt->rdma_cm, 0, "default");
 	choose(&p->tos, &opt->tos, opt->tos.num, "default");
@@ -539,13 +549,22 @@ static int fit_mtu(const struct options *opt, struct point *p, const struct caps
 	return 0;
 }
 
-uint32_t plan_outstanding(const struct point *p, const struct caps *initiator,
-			  const struct caps *responder)
+/* A datagram of the default size is one of the MTU, which is known only now. */
+static int fit_datagram(const struct options *opt, struct point *p)
 {
-	uint64_t most = least(initiator->max_rd_init, responder->max_rd_res);
+	uint64_t mtu = p->mtu.value;
+	struct options one;
 
-	most = least(most, 255); /* the attribute of a queue pair is a byte */
-	return (uint32_t)(p->outs.value ? least(p->outs.value, most) : most);
+	if (!transport_get(p->transport.value)->datagrams || p->size.value <= mtu)
+		return 0;
+	if (opt->size.given)
+		return rules_check_datagram(p);
+	set(&p->size, mtu, "the MTU, as a datagram has one packet");
+	sweep_options_of(opt, p, &one);
+	resolve_queues(&one, p);
+	resolve_inline(&one, p);
+	resolve_memory(&one, p);
+	return rules_check_point(&one, p);
 }
 
 /* What the devices leave of --outs, with the reason where it is less than what was asked for. */
@@ -566,19 +585,12 @@ static void fit_outstanding(struct point *p, const struct caps *ours, const stru
 			 ", what both allow", asked, got);
 }
 
-bool plan_supports(const struct point *p, const struct caps *caps)
-{
-	const struct op *op = point_op(p);
-
-	if (op->flow == FLOW_COUNTER && !caps->atomics)
-		return false;
-	return !op_has(op, TRAIT_READS) || (caps->max_rd_init && caps->max_rd_res);
-}
-
 int plan_check_limits(const struct point *p, const struct caps *caps, const char *whose)
 {
 	int rc = rules_check_point(NULL, p);
 
+	if (!rc)
+		rc = rules_check_datagram(p);
 	return rc ? rc : rules_check_caps(p, caps, whose);
 }
 
@@ -590,6 +602,8 @@ int plan_fit(const struct options *opt, struct point *p, const struct caps *ours
 	fit_outstanding(p, ours, theirs);
 	if (!rc)
 		rc = local_fit(p, ours);
+	if (!rc)
+		rc = fit_datagram(opt, p);
 	if (!rc)
 		rc = rules_check_caps(p, ours, "this side's device");
 	if (!rc)

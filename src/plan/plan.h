@@ -24,9 +24,10 @@ struct plan {
 
 /*
  * Every operation asked for with every test asked for, each resolved by plan_resolve(). An
- * operation list of "all" is every operation with a peer. With neither --op nor --test it is the
- * overview: for each of these a latency at 8 B, a message rate at 64 B and a bandwidth at 64 KiB,
- * half a second each. 0, or -errno told; plan_free() in either case.
+ * operation list of "all" is every operation with a peer that the transport has. With neither --op
+ * nor --test it is the overview: for each of these a latency at 8 B, a message rate at 64 B and a
+ * bandwidth at 64 KiB, or at the MTU where that is the most, half a second each. 0, or -errno told;
+ * plan_free() in either case.
  *
  * Options with several values make a sweep: operations outermost, then tests, then the options in
  * the order of the table, the last varying fastest. There a size is brought within what the

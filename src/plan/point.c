@@ -90,11 +90,16 @@ uint64_t point_pages(const struct point *p)
 	return (p->offset.value % page + p->size.value + page - 1) / page;
 }
 
+uint64_t point_stride_of(uint64_t bytes)
+{
+	return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+}
+
 uint64_t point_stride(const struct point *p)
 {
 	if (op_is_local(point_op(p)) && p->size.value < LARGEST)
 		return local_stride(p);
-	return (p->size.value + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	return point_stride_of(p->size.value);
 }
 
 uint32_t point_slots(const struct point *p)

@@ -59,6 +59,7 @@ static inline bool point_counts(const struct point *p)
  * Bytes between slots of a buffer, and slots of a queue pair (design section 5, Buffers). For an
  * atomic the slot is its counter.
  */
+uint64_t point_stride_of(uint64_t bytes); /* of slots that hold so many */
 uint64_t point_stride(const struct point *p);
 uint32_t point_slots(const struct point *p);
 

@@ -9,6 +9,7 @@
 #include "cli/units.h"
 #include "plan/local.h"
 #include "plan/pace.h"
+#include "verbs/transport.h"
 
 static bool lat(const struct point *p)
 {
@@ -154,6 +155,19 @@ static bool tos_with_tclass(const struct options *opt, const struct point *p)
 	return p->tos.value != TOS_DEFAULT && p->tclass.value;
 }
 
+static bool cm_without_rc(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->rdma_cm.value && p->transport.value != TRANSPORT_RC;
+}
+
+static bool loss_beyond_stall(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return lat(p) && !transport_get(p->transport.value)->reliable &&
+	       p->loss_timeout.value >= p->stall_timeout.value;
+}
+
 static bool size_below_op(const struct options *opt, const struct point *p)
 {
 	(void)opt;
@@ -172,6 +186,7 @@ static bool slots_of_counters(const struct options *opt, const struct point *p)
 	return point_op(p)->flow == FLOW_COUNTER && p->slots.value > 1;
 }
 
+#define VERIFY_LEAST 16
 #define BUFFER_MOST (1ULL << 50) /* more than any host has; sums of it do not overflow */
 
 static bool buffer_overflows(const struct options *opt, const struct point *p)
@@ -200,6 +215,14 @@ static bool verify_too_narrow(const struct options *opt, const struct point *p)
 	       p->slots.value < needed;
 }
 
+/* It says itself which message it is, in its first words; see verbs/content.c. */
+static bool verify_untold(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->verify.value && !transport_get(p->transport.value)->reliable &&
+	       p->size.value < VERIFY_LEAST;
+}
+
 static bool pieces_beyond_size(const struct options *opt, const struct point *p)
 {
 	(void)opt;
@@ -216,6 +239,15 @@ static bool shared_of_none(const struct options *opt, const struct point *p)
 {
 	(void)opt;
 	return p->srq.value && !point_op(p)->receives;
+}
+
+/* What a message that loses a part of itself leaves in a receive is then another queue pair's. */
+static bool shared_on_uc(const struct options *opt, const struct point *p)
+{
+	const struct transport *t = transport_get(p->transport.value);
+
+	(void)opt;
+	return p->srq.value && !t->reliable && !t->datagrams;
 }
 
 static bool recv_batch_in_lat(const struct options *opt, const struct point *p)
@@ -325,6 +357,9 @@ static const struct rule rules[] = {
 	  "more messages than can be counted; lower --warmup" },
 	{ verify_too_narrow, "slots", "verify", AT(slots), 0,
 	  "each message in flight needs a place; raise --slots" },
+	{ verify_untold, "size", "verify", AT(size), 0,
+	  "where messages may be lost, only one of 16 bytes or more tells which it is; raise "
+	  "--size, or use --connection rc" },
 	{ pieces_of_counters, "sge", "op", AT(sge), 0,
 	  "a counter's old value comes home in one piece; drop --sge" },
 	{ pieces_beyond_size, "sge", "size", AT(sge), AT(size),
@@ -360,6 +395,8 @@ static const struct rule rules[] = {
 	  "messages would be so far apart that nothing moves for half of it; raise it" },
 	{ shared_of_none, "srq", "op", NO_VALUE, 0,
 	  "the operation uses no receives; drop --srq or choose another operation" },
+	{ shared_on_uc, "srq", "connection UC", NO_VALUE, 0,
+	  "receives are shared over RC and UD; drop --srq or use another --connection" },
 	{ recv_batch_in_lat, "recv-batch", "test lat", AT(recv_batch), 0,
 	  "a latency test has one operation in flight; drop --recv-batch or use --test bw" },
 	{ recv_batch_beyond_depth, "recv-batch", "rx-depth", AT(recv_batch), AT(rx_depth),
@@ -370,6 +407,10 @@ static const struct rule rules[] = {
 	{ events_in_memory, "events", "test lat", NO_VALUE, 0,
 	  "this operation's arrival is seen in memory, where nothing wakes a sleeper; drop "
 	  "--events or use --test bw" },
+	{ cm_without_rc, "rdma-cm", "connection", NO_VALUE, AT(transport),
+	  "rdma_cm connects reliable connections only; drop --rdma-cm, or use rc" },
+	{ loss_beyond_stall, "loss-timeout", "stall-timeout", NO_VALUE, 0,
+	  "waiting for what is lost would be a stall; lower --loss-timeout" },
 	{ inline_of_others, "inline", "op", AT(inline_size), 0,
 	  "the operation carries no payload out; drop --inline" },
 };
@@ -404,10 +445,59 @@ static int tell(const struct rule *r, const struct point *p)
 		    first, r->second, value_at(p, r->second_at), r->sentence);
 }
 
+static int check_transport(const struct point *p)
+{
+	const char *transport = transport_get(p->transport.value)->name;
+	char names[200];
+
+	if (op_is_local(point_op(p)) || op_runs_on(point_op(p), p->transport.value))
+		return 0;
+	op_names_on(p->transport.value, names, sizeof(names));
+	return fail(FAIL_USAGE, EINVAL, "--op %s with --connection %s: %s does not have it, as %s; "
+		    "it has %s", point_op(p)->name, transport, transport,
+		    transport_get(p->transport.value)->lacks, names);
+}
+
+/* What is acknowledged can be sent again, and nothing else. */
+static int check_retries(const struct point *p)
+{
+	const struct transport *t = transport_get(p->transport.value);
+	const struct {
+		const char *name;
+		uint64_t value, otherwise;
+	} settings[] = {
+		{ "qp-timeout", p->qp_timeout.value, 14 }, { "retry", p->retry.value, 6 },
+		{ "rnr-retry", p->rnr_retry.value, 7 }, { "min-rnr", p->min_rnr.value, 12 },
+	};
+
+	for (size_t i = 0; !t->reliable && i < sizeof(settings) / sizeof(settings[0]); i++)
+		if (settings[i].value != settings[i].otherwise)
+			return fail(FAIL_USAGE, EINVAL, "--%s %" PRIu64 " with --connection %s: "
+				    "nothing is acknowledged or sent again there; drop --%s, or "
+				    "use --connection rc", settings[i].name, settings[i].value,
+				    t->name, settings[i].name);
+	return 0;
+}
+
+int rules_check_datagram(const struct point *p)
+{
+	const struct transport *t = transport_get(p->transport.value);
+
+	if (!t->datagrams || p->size.value <= p->mtu.value)
+		return 0;
+	return fail(FAIL_SETUP, EOPNOTSUPP, "--size %" PRIu64 " with --connection %s: a datagram "
+		    "has one packet, of at most the MTU of %" PRIu64 " bytes; lower --size, or use "
+		    "--connection rc", p->size.value, t->name, p->mtu.value);
+}
+
 int rules_check_point(const struct options *opt, const struct point *p)
 {
-	int rc;
+	int rc = check_transport(p);
 
+	if (!rc)
+		rc = check_retries(p);
+	if (rc)
+		return rc;
 	if (iters_and_duration(opt, p))
 		return fail(FAIL_USAGE, EINVAL, "--iters %s with --duration %s: %s",
 			    opt->iters.text, opt->duration.text, rules[0].sentence);

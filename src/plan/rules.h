@@ -12,6 +12,12 @@
  */
 int rules_check_point(const struct options *opt, const struct point *p);
 
+/*
+ * Whether a datagram would be longer than the MTU, told with FAIL_SETUP as it is a matter of the
+ * devices. Returns 0 or -EOPNOTSUPP.
+ */
+int rules_check_datagram(const struct point *p);
+
 /* The same against one device's limits, told with FAIL_SETUP. Returns 0 or -EOPNOTSUPP. */
 int rules_check_caps(const struct point *p, const struct caps *caps, const char *whose);
 

@@ -9,6 +9,8 @@
 
 #include "base/fail.h"
 #include "cli/units.h"
+#include "engine/ops.h"
+#include "verbs/transport.h"
 
 /* "--size, --batch": what a number of rows comes from. */
 static void list_names(const struct sweep *s, char *out, size_t size)
@@ -227,19 +229,66 @@ int plan_fit_sweep(const struct options *opt, struct plan *plan, const struct ca
 	return rc;
 }
 
-/* Points that are too long for a device go; the others close the gaps. */
+void sweep_options_of(const struct options *opt, const struct point *p, struct options *one)
+{
+	*one = *opt;
+	for (size_t i = 0; i < option_row_count; i++) {
+		struct option_value *v = option_value(one, &option_rows[i]);
+		const struct setting *s = point_setting_const(p, &option_rows[i]);
+
+		if (!s || v->count < 2 || !option_rows[i].sweeps)
+			continue;
+		v->num = s->value;
+		v->count = 1;
+	}
+}
+
+uint32_t plan_outstanding(const struct point *p, const struct caps *initiator,
+			  const struct caps *responder)
+{
+	uint64_t most = least(initiator->max_rd_init, responder->max_rd_res);
+
+	most = least(most, 255); /* the attribute of a queue pair is a byte */
+	return (uint32_t)(p->outs.value ? least(p->outs.value, most) : most);
+}
+
+bool plan_supports(const struct point *p, const struct caps *caps)
+{
+	const struct op *op = point_op(p);
+
+	if (op->flow == FLOW_COUNTER && !caps->atomics)
+		return false;
+	return !op_has(op, TRAIT_READS) || (caps->max_rd_init && caps->max_rd_res);
+}
+
+/* The longest message of a point on these devices. */
+static uint64_t longest(const struct point *p, const struct caps *ours, const struct caps *theirs)
+{
+	uint64_t message = least(ours->max_msg_sz, theirs->max_msg_sz);
+	uint64_t mtu = least(ours->active_mtu, theirs->active_mtu);
+
+	if (p->mtu.value) /* it was given */
+		mtu = p->mtu.value;
+	return transport_get(p->transport.value)->datagrams ? least(mtu, message) : message;
+}
+
+/* Points that are too long for a device or a datagram go; the others close the gaps. */
 int plan_bound(const struct options *opt, struct plan *plan, const struct caps *ours,
 	       const struct caps *theirs)
 {
-	uint64_t most = ours->max_msg_sz < theirs->max_msg_sz ? ours->max_msg_sz :
-								theirs->max_msg_sz;
+	uint64_t most = 0;
 	char text[UNITS_TEXT_SIZE];
 	size_t kept = 0, all = plan->count;
+	const char *what = "a message";
 
 	if (!opt->all.given || plan->local)
 		return 0;
 	for (size_t i = 0; i < plan->count; i++) {
-		if (plan->points[i].size.value > most) {
+		const struct point *p = &plan->points[i];
+
+		if (p->size.value > longest(p, ours, theirs)) {
+			most = longest(p, ours, theirs);
+			what = transport_get(p->transport.value)->datagrams ? "a datagram" : what;
 			free(plan->refused[i]);
 			continue;
 		}
@@ -249,10 +298,10 @@ int plan_bound(const struct options *opt, struct plan *plan, const struct caps *
 	plan->count = kept;
 	units_size(text, sizeof(text), most);
 	if (kept && kept < all)
-		note("--all: %zu of %zu rows are left out, since a message has at most %s on these "
-		     "devices", all - kept, all, text);
-	return kept ? 0 : fail(FAIL_SETUP, EOPNOTSUPP, "--all: a message has at most %s on these "
-			       "devices; give a --size", text);
+		note("--all: %zu of %zu rows are left out, since %s has at most %s on these "
+		     "devices", all - kept, all, what, text);
+	return kept ? 0 : fail(FAIL_SETUP, EOPNOTSUPP, "--all: %s has at most %s on these "
+			       "devices; give a --size", what, text);
 }
 
 static uint64_t splitmix64(uint64_t *state)

@@ -14,6 +14,11 @@
 #include "cli/values.h"
 #include "plan/plan.h"
 
+static inline uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 struct sweep {
 	const struct option_row *row[PLAN_VARIED_MOST];
 	struct values values[PLAN_VARIED_MOST];
@@ -48,5 +53,8 @@ int sweep_refuse(struct plan *plan, size_t i);
  * places with row (r * (i + 1)) >> 64, r the next number.
  */
 void sweep_shuffle(struct plan *plan, uint64_t seed);
+
+/* The options as if what varies had been given for this point alone. */
+void sweep_options_of(const struct options *opt, const struct point *p, struct options *one);
 
 #endif

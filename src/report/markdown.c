@@ -11,6 +11,7 @@
 #include "config.h"
 #include "report/formats.h"
 #include "report/record.h"
+#include "verbs/transport.h"
 
 /* Of the table that is being printed: its tests; no table yet has none. */
 static struct {
@@ -46,13 +47,23 @@ static void print_end(FILE *out, const char *name, const struct side *s)
 	fputs(" |\n", out);
 }
 
+static bool one_transport(const struct result *r)
+{
+	for (size_t i = 1; r->sweep && i < r->sweep->rows; i++)
+		if (r->sweep->points[i].transport.value != r->sweep->points[0].transport.value)
+			return false;
+	return true;
+}
+
 void markdown_begin(FILE *out, const struct result *r)
 {
 	if (r->row)
 		return;
 	table.open = false;
-	fprintf(out, "rdmeter %s%s\n\n", r->version ? r->version : PACKAGE_VERSION,
-		result_is_alone(r) ? "" : ", RC");
+	bool named = !result_is_alone(r) && one_transport(r);
+
+	fprintf(out, "rdmeter %s%s%s\n\n", r->version ? r->version : PACKAGE_VERSION,
+		named ? ", " : "", named ? transport_get(r->point.transport.value)->name : "");
 	fputs("| | host | kernel | CPU | device | MTU | GID |\n|-|-|-|-|-|-|-|\n", out);
 	print_end(out, "client", &r->side[SIDE_CLIENT]);
 	if (result_is_alone(r))

@@ -9,18 +9,20 @@
 #include "cli/units.h"
 #include "config.h"
 #include "report/text.h"
+#include "verbs/transport.h"
 
 #define LAT_SIZE 8 /* of an overview whose sizes were not given */
 
 /* The sizes of the columns: their own, or the one that was given for all. */
-static void print_sizes(FILE *out, uint64_t first)
+static void print_sizes(FILE *out, uint64_t first, bool datagrams)
 {
 	char size[UNITS_TEXT_SIZE], head[3][UNITS_TEXT_SIZE + 16];
 
 	units_size(size, sizeof(size), first);
 	snprintf(head[0], sizeof(head[0]), "latency, %s", size);
 	snprintf(head[1], sizeof(head[1]), "rate, %s", first == LAT_SIZE ? "64 B" : size);
-	snprintf(head[2], sizeof(head[2]), "bw, %s", first == LAT_SIZE ? "64 KiB" : size);
+	snprintf(head[2], sizeof(head[2]), "bw, %s", first != LAT_SIZE ? size :
+		 datagrams ? "MTU" : "64 KiB");
 	fprintf(out, "%-12s %16s %20s %14s %12s\n", "", head[0], head[1], head[2], "");
 }
 
@@ -28,12 +30,14 @@ void overview_begin(FILE *out, const struct result *r)
 {
 	if (r->row)
 		return;
-	fprintf(out, "rdmeter %s: overview, RC, client to server\n\n",
-		r->version ? r->version : PACKAGE_VERSION);
+	fprintf(out, "rdmeter %s: overview, %s, client to server\n\n",
+		r->version ? r->version : PACKAGE_VERSION,
+		transport_get(r->point.transport.value)->name);
 	text_sides(out, r);
 	fputs("\nlatency: median, half of the round trip for send and write, all of it for read "
 	      "and atomics\n\n", out);
-	print_sizes(out, r->point.size.value);
+	print_sizes(out, r->point.size.value,
+		    transport_get(r->point.transport.value)->datagrams);
 	fprintf(out, "%-12s %16s %20s %14s %12s\n", "operation", "us", "messages/s", "MiB/s",
 		"Gb/s");
 	fflush(out);

@@ -112,6 +112,20 @@ json_t *record_number(double value)
 	return json_real(value);
 }
 
+/* What became of messages that may be lost; null on a transport that loses none. */
+static json_t *encode_delivery(const struct result *r, int sender)
+{
+	uint64_t sent, delivered;
+
+	if (!result_delivery(r, sender, &sent, &delivered))
+		return json_null();
+	if (delivered == RESULT_UNKNOWN)
+		return json_pack("{s:o, s:n, s:n}", "sent", fields_u64(sent), "delivered", "lost");
+	return json_pack("{s:o, s:o, s:o}", "sent", fields_u64(sent), "delivered",
+			 fields_u64(delivered), "lost",
+			 fields_u64(sent > delivered ? sent - delivered : 0));
+}
+
 static json_t *encode_flow(const struct result *r, int sender)
 {
 	const struct measure *truth = result_truth(r, sender);
@@ -124,6 +138,7 @@ static json_t *encode_flow(const struct result *r, int sender)
 			    json_string(record_sides[truth == r->side[SIDE_SERVER].measure]));
 	json_object_set_new(json, "counted_by", !truth ? json_null() :
 			    json_string(truth->receiver ? "arrival" : "completion"));
+	json_object_set_new(json, "delivery", encode_delivery(r, sender));
 	for (size_t i = 0; i < column_count; i++)
 		if (columns[i].tests & tests)
 			json_object_set_new(json, record_key(&columns[i], key),

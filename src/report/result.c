@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "verbs/transport.h"
+
 #define OVERLAP 0.9
 #define KEPT 0.99 /* of a schedule; below that there is a backlog */
 
@@ -23,6 +25,21 @@ const struct measure *result_truth(const struct result *r, int sender)
 		return own;
 	/* Of a side that also receives, the one count is that of what came to it. */
 	return other || (own && own->receiver) ? other : own;
+}
+
+bool result_delivery(const struct result *r, int sender, uint64_t *sent, uint64_t *delivered)
+{
+	bool lat = r->point.test.value == TEST_LAT;
+	const struct measure *own = r->side[sender].measure;
+	const struct measure *other = lat ? own : r->side[!sender].measure;
+
+	if (transport_get(r->point.transport.value)->reliable || !own)
+		return false;
+	*sent = own->posted;
+	*delivered = RESULT_UNKNOWN;
+	if (other && (lat || point_op(&r->point)->receives))
+		*delivered = other->received;
+	return true;
 }
 
 const struct measure *result_timed(const struct result *r, int sender)

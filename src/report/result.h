@@ -95,6 +95,15 @@ bool result_sends(const struct result *r, int side);
  */
 const struct measure *result_truth(const struct result *r, int sender);
 
+/*
+ * What became of the messages of `sender` over the whole run, on a transport that may lose some:
+ * how many were sent, and how many are known to have arrived, or of a latency test were answered.
+ * False: what is reliable; or nothing was heard of those counts. delivered is RESULT_UNKNOWN where
+ * nobody can know, as of writes.
+ */
+#define RESULT_UNKNOWN UINT64_MAX
+bool result_delivery(const struct result *r, int sender, uint64_t *sent, uint64_t *delivered);
+
 /* The measure that holds the latencies of what `sender` sent: its own. May be NULL. */
 const struct measure *result_timed(const struct result *r, int sender);
 

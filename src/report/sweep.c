@@ -11,6 +11,7 @@
 #include "report/columns.h"
 #include "report/pivot.h"
 #include "report/text.h"
+#include "verbs/transport.h"
 
 #define GAP 2
 #define TOO_FEW 100 /* completions, as for a row alone */
@@ -160,12 +161,15 @@ static void print_title(FILE *out, const struct result *r)
 		[DIRECTION_OUT] = "client to server", [DIRECTION_IN] = "server to client",
 		[DIRECTION_BOTH] = "both directions",
 	};
-	bool one_op = true, one_test = true, one_direction = true, both = false;
+	bool one_op = true, one_test = true, one_direction = true, one_transport = true;
+	bool both = false;
 
 	for (size_t i = 0; i < s->rows; i++) {
 		one_op = one_op && s->points[i].op.value == p->op.value;
 		one_test = one_test && s->points[i].test.value == p->test.value;
 		one_direction = one_direction && s->points[i].direction.value == p->direction.value;
+		one_transport = one_transport &&
+				s->points[i].transport.value == p->transport.value;
 		both = both || s->points[i].direction.value == DIRECTION_BOTH;
 	}
 	fprintf(out, "rdmeter %s: sweep of", r->version ? r->version : PACKAGE_VERSION);
@@ -175,8 +179,10 @@ static void print_title(FILE *out, const struct result *r)
 		print_alone(out, s, one_op);
 		return;
 	}
-	fprintf(out, ", %zu rows%s%s%s, RC%s%s\n", s->rows, one_op || one_test ? ":" : "",
-		one_op ? " " : "", one_op ? op->name : "", one_direction ? ", " : "",
+	fprintf(out, ", %zu rows%s%s%s%s%s%s%s\n", s->rows, one_op || one_test ? ":" : "",
+		one_op ? " " : "", one_op ? op->name : "", one_transport ? ", " : "",
+		one_transport ? transport_get(p->transport.value)->name : "",
+		one_direction ? ", " : "",
 		one_direction ? directions[p->direction.value] : "");
 	print_seed(out, s);
 	if (is_paced(s))

@@ -12,6 +12,7 @@
 #include "report/columns.h"
 #include "report/text_doubt.h"
 #include "report/text_pace.h"
+#include "verbs/transport.h"
 
 #define LABEL 13
 #define CELL 42 /* a side's column of the header */
@@ -100,8 +101,12 @@ static bool is_beside_the_point(const struct point *p, const struct option_row *
 {
 	const struct op *op = point_op(p);
 
-	if (s == &p->op || s == &p->test)
+	if (s == &p->op || s == &p->test || s == &p->transport)
 		return true; /* they are in the title */
+	if (s == &p->loss_timeout)
+		return p->test.value != TEST_LAT || transport_get(p->transport.value)->reliable;
+	if (s == &p->qp_timeout || s == &p->retry || s == &p->rnr_retry || s == &p->min_rnr)
+		return !transport_get(p->transport.value)->reliable;
 	if (s == &p->iters || s == &p->duration)
 		return point_counts(p) == (s == &p->duration);
 	if (text_pace_hides(p, s))
@@ -217,7 +222,8 @@ void text_header(FILE *out, const struct result *r)
 	if (result_is_alone(r))
 		fprintf(out, "latency: %s, on this host alone\n", op->summary);
 	else
-		fprintf(out, "%s, RC, %s\n", lat ? "latency" : "bandwidth",
+		fprintf(out, "%s, %s, %s\n", lat ? "latency" : "bandwidth",
+			transport_get(r->point.transport.value)->name,
 			directions[r->point.direction.value]);
 	if (lat)
 		fprintf(out, "%s%s\n", r->point.rate.value ? "" : "latency is ",
@@ -439,6 +445,30 @@ static void print_lat(FILE *out, const struct result *r, int sender, bool utf8)
 	bars_print(out, &timed->undo, timed->divisor, utf8);
 }
 
+/* Where messages may be lost: how many were. */
+static void print_delivery(FILE *out, const struct result *r)
+{
+	const char *came = r->point.test.value == TEST_LAT ? "answered" : "received";
+	char text[3][UNITS_TEXT_SIZE];
+	uint64_t sent, delivered, lost;
+
+	for (int side = 0; side < SIDES; side++) {
+		if (!result_sends(r, side) || !result_delivery(r, side, &sent, &delivered))
+			continue;
+		lost = sent > delivered ? sent - delivered : 0;
+		fprintf(out, "%s: sent %s, ", side == SIDE_CLIENT ? "client to server" :
+								    "server to client",
+			units_count(text[0], UNITS_TEXT_SIZE, sent));
+		if (delivered == RESULT_UNKNOWN)
+			fputs("delivered: unknown\n", out);
+		else
+			fprintf(out, "%s %s, lost %s (%.3f %%)\n", came,
+				units_count(text[1], UNITS_TEXT_SIZE, delivered),
+				units_count(text[2], UNITS_TEXT_SIZE, lost),
+				sent ? 100.0 * (double)lost / (double)sent : 0.0);
+	}
+}
+
 void text_result(FILE *out, const struct result *r, bool utf8)
 {
 	int sender = result_sends(r, SIDE_CLIENT) ? SIDE_CLIENT : SIDE_SERVER;
@@ -461,6 +491,7 @@ void text_result(FILE *out, const struct result *r, bool utf8)
 	text_warnings(out, r);
 	text_requirements(out, r);
 	print_missed(out, r);
+	print_delivery(out, r);
 	print_count(out, side_name(r, SIDE_CLIENT), r->side[SIDE_CLIENT].measure);
 	print_count(out, "server", r->side[SIDE_SERVER].measure);
 	text_counters(out, r);

@@ -7,7 +7,8 @@
  * whether (ACCEPT, kept), and a side that cannot makes new ones, which the other then does too.
  * They are never brought back to RESET. Those of an operation that consumes receives are not kept,
  * since the receives that are left in them describe the last row's buffer; nor are those that
- * rdma_cm connects, since their connection ends with the row.
+ * rdma_cm connects, since their connection ends with the row, and those of an unreliable transport,
+ * on which a message may come late.
  */
 #ifndef RDMETER_SESSION_KEEP_H
 #define RDMETER_SESSION_KEEP_H

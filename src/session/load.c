@@ -46,6 +46,8 @@ static uint64_t remote_of(const struct row *r, const struct lane_qp *q, uint32_t
 static void set_remote(struct ibv_send_wr *wr, const struct row *r, const struct lane_qp *q,
 		       uint64_t address)
 {
+	if (r->queues.transport->datagrams)
+		return; /* see load_address() */
 	if (point_op(&r->point)->flow == FLOW_COUNTER) {
 		wr->wr.atomic.remote_addr = address;
 		wr->wr.atomic.rkey = r->theirs.rkey[q->index];
@@ -56,8 +58,12 @@ static void set_remote(struct ibv_send_wr *wr, const struct row *r, const struct
 	}
 }
 
-/* The slot at `address` as one piece or several, which lie side by side. */
-static void split(struct ibv_sge *sge, const struct row *r, uint64_t address, uint32_t lkey)
+/*
+ * The slot at `address` as one piece or several, which lie side by side; what a receive has before
+ * its message belongs to the first.
+ */
+static void split(struct ibv_sge *sge, const struct row *r, uint64_t address, uint32_t lkey,
+		  uint32_t header)
 {
 	uint32_t size = (uint32_t)r->point.size.value, n = (uint32_t)r->point.sge.value;
 
@@ -65,6 +71,7 @@ static void split(struct ibv_sge *sge, const struct row *r, uint64_t address, ui
 		sge[i] = (struct ibv_sge){
 			.addr = address, .length = size / n + (i < size % n), .lkey = lkey,
 		};
+		sge[i].length += i ? 0 : header;
 		address += sge[i].length;
 	}
 }
@@ -91,7 +98,7 @@ static int build_sends(struct row *r, struct lane_qp *q)
 		q->wr[i].sg_list = &sge[i * sges];
 		q->wr[i].num_sge = (int)sges;
 		split(q->wr[i].sg_list, r, (uintptr_t)b->base + slot * b->stride,
-		      buffer_mr(b, q->index)->lkey);
+		      buffer_mr(b, q->index)->lkey, b->header);
 		q->wr[i].opcode = point_op(&r->point)->opcode;
 		set_remote(&q->wr[i], r, q, remote_of(r, q, i % slots));
 	}
@@ -113,7 +120,7 @@ struct ibv_recv_wr *load_receives(const struct row *r, uint32_t count, uint32_t 
 		recv[i].sg_list = &sge[i * sges];
 		recv[i].num_sge = op_has(point_op(&r->point), TRAIT_REMOTE) ? 0 : (int)sges;
 		split(recv[i].sg_list, r, (uintptr_t)b->base + slot * b->stride,
-		      buffer_mr(b, slot / each)->lkey);
+		      buffer_mr(b, slot / each)->lkey, b->header);
 		recv[i].next = i + 1 < count ? &recv[i + 1] : recv;
 	}
 	return recv;
@@ -172,6 +179,17 @@ static int build_groups(struct row *r)
 	return 0;
 }
 
+#define REST_MS 100 /* a sleep ends after that without a completion... */
+
+/* ...or when an answer is given up. */
+static int longest_rest(const struct row *r)
+{
+	uint64_t ms = r->point.loss_timeout.value / 1000000 + 1;
+
+	return r->point.test.value == TEST_LAT && r->lane->lossy && ms < REST_MS ? (int)ms :
+										   REST_MS;
+}
+
 /* Which queues a loop waits for: a ping-pong's answers, a stream's sends and what comes to it. */
 static int build_rest(struct row *r)
 {
@@ -183,7 +201,7 @@ static int build_rest(struct row *r)
 	if (!r->queues.channel)
 		return 0;
 	*rest = (struct lane_rest){
-		.channel = r->queues.channel, .wake_fd = r->wake_fd,
+		.channel = r->queues.channel, .wake_fd = r->wake_fd, .most_ms = longest_rest(r),
 		.cq = calloc(2 * l->groups, sizeof(*rest->cq)),
 	};
 	if (!rest->cq)
@@ -277,10 +295,13 @@ static void fill_lane(struct row *r, struct lane *l)
 	l->shares_target = p->atomic_target.value == ATOMIC_SHARED;
 	l->leads = r->sends;
 	l->receives = lat ? op->reply != COMPLETION : r->takes && op->receives;
-	if (lat && op->reply == ECHO_MEMORY) {
-		l->marker_in = r->target.base + r->target.size - 1;
+	l->lossy = !r->queues.transport->reliable;
+	l->patience = clock_ticks(&l->clock, p->loss_timeout.value);
+	if (lat && (op->reply == ECHO_MEMORY || l->lossy)) {
+		l->marker_in = buffer_payload(&r->target, 0) + r->target.size - 1;
 		l->marker_out = r->local.base + r->local.size - 1;
 	}
+	l->header = r->queues.transport->header;
 	set_limits(l, p);
 	set_pace(r, l);
 	verify_prepare(r, l);
@@ -368,6 +389,18 @@ int load_build_local(struct row *r)
 		return fail(FAIL_SETUP, ENOMEM, "out of memory for the loop");
 	r->loop = lane_choose(r->lane, point_op(&r->point), LANE_INITIATOR);
 	return 0;
+}
+
+void load_address(struct row *r)
+{
+	for (uint32_t i = 0; r->lane && r->queues.address && i < r->lane->qps; i++)
+		for (uint32_t k = 0; k < r->lane->wr_count; k++) {
+			struct ibv_send_wr *wr = &r->lane->qp[i].wr[k];
+
+			wr->wr.ud.ah = r->queues.address;
+			wr->wr.ud.remote_qpn = r->theirs.qpn[i];
+			wr->wr.ud.remote_qkey = TRANSPORT_QKEY;
+		}
 }
 
 void load_free(struct row *r)

@@ -20,6 +20,9 @@ int load_build_local(struct row *r);
 struct ibv_recv_wr *load_receives(const struct row *r, uint32_t count, uint32_t first,
 				  uint32_t slots);
 
+/* Datagrams: once the peer has an address here, every request names it. */
+void load_address(struct row *r);
+
 void load_free(struct row *r);
 
 #endif

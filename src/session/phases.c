@@ -23,8 +23,8 @@ struct phases {
 	struct row *r;
 	struct session *s;
 	struct phases_end *end;
-	bool warm_told, closed_told, sent_told;
-	bool peer_warm, peer_closed, peer_sent;
+	bool warm_told, closed_told, sent_told, finished_told;
+	bool peer_warm, peer_closed, peer_sent, peer_finished;
 	bool open, draining;
 	uint64_t next_beat, last_heard, last_progress, interrupted_at, lost_at;
 	struct message_beat peer; /* its last beat */
@@ -126,6 +126,17 @@ static int tell_sent(struct phases *p)
 	return rc;
 }
 
+static bool lossy(const struct phases *p)
+{
+	return !transport_get(p->r->point.transport.value)->reliable;
+}
+
+/* By count, all is sent; a peer to which some of it is lost would wait for it. */
+static bool finished(const struct phases *p)
+{
+	return lossy(p) && p->r->lane && p->r->lane->leads && reached(p) & LANE_SENT;
+}
+
 static int tell_own_edges(struct phases *p)
 {
 	int rc = 0;
@@ -139,6 +150,10 @@ static int tell_own_edges(struct phases *p)
 			usage_end(&p->usage, &p->s->counters, p->r->measure);
 		p->closed_told = p->r->lane != NULL;
 		rc = p->closed_told ? say(p, "CLOSED") : 0;
+	}
+	if (!rc && !p->draining && !p->finished_told && finished(p)) {
+		p->finished_told = true;
+		rc = say(p, "FINISHED");
 	}
 	if (!rc && p->draining && !p->sent_told && lane_has_sent(p)) {
 		p->sent_told = true;
@@ -234,6 +249,14 @@ static int heard_drain(struct phases *p, const json_t *message)
 	return 0;
 }
 
+static int heard_finished(struct phases *p, const json_t *message)
+{
+	(void)message;
+	p->peer_finished = true;
+	atomic_store_explicit(&p->r->control.finished, true, memory_order_release);
+	return 0;
+}
+
 static int heard_interrupt(struct phases *p, const json_t *message)
 {
 	(void)message;
@@ -278,6 +301,11 @@ static bool sent_due(const struct phases *p)
 	return p->draining;
 }
 
+static bool finished_due(const struct phases *p)
+{
+	return lossy(p) && !p->peer_finished;
+}
+
 static bool interrupt_due(const struct phases *p)
 {
 	return p->s->client;
@@ -292,6 +320,7 @@ static const struct {
 	{ "BEAT", always_due, heard_beat },	  { "WARM", warm_due, heard_warm },
 	{ "OPEN", open_due, heard_open },	  { "CLOSED", closed_due, heard_closed },
 	{ "DRAIN", drain_due, heard_drain },	  { "SENT", sent_due, heard_sent },
+	{ "FINISHED", finished_due, heard_finished },
 	{ "INTERRUPT", interrupt_due, heard_interrupt },
 	{ "ABORT", always_due, heard_abort },
 };
@@ -396,7 +425,7 @@ static bool awaits_lead(const struct phases *p)
 static uint64_t progress_of(const struct phases *p)
 {
 	uint64_t progress = p->warm_told + p->open + p->closed_told + p->draining + p->sent_told +
-			    p->peer_warm + p->peer_closed + p->peer_sent;
+			    p->peer_warm + p->peer_closed + p->peer_sent + p->peer_finished;
 	struct message_beat own;
 
 	own_beat(p, &own);

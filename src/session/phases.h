@@ -5,6 +5,7 @@
  *   each side, once warm          WARM   ->
  *   the client, once both are     OPEN   ->      the windows open
  *   each side, its window over    CLOSED ->      and the load stays on
+ *   uc and ud: a side that has sent all FINISHED ->  the other does not wait for what is lost
  *   the client, once both are     DRAIN  ->      senders stop and reap
  *   each side, all reaped         SENT   ->      receivers take what is still due
  *   every second, both ways       BEAT

@@ -44,6 +44,11 @@ static char *find_path(const struct options *opt)
 	return strndup(path, strcspn(path, ","));
 }
 
+static const struct transport *row_transport(const struct row *r)
+{
+	return transport_get(r->point.transport.value);
+}
+
 struct buffer_shape row_shape(const struct row *r)
 {
 	const struct point *p = &r->point;
@@ -82,6 +87,8 @@ static int make_target(struct row *r)
 	struct buffer_shape shape = row_shape(r);
 
 	shape.access |= access[row_op(r)->flow];
+	shape.header = row_transport(r)->header;
+	shape.stride = point_stride_of(shape.header + shape.size);
 	if (row_op(r)->flow == FLOW_COUNTER && r->point.atomic_target.value == ATOMIC_SHARED)
 		shape.slots = shape.regions = 1;
 	return keep_take_buffer(&r->session->kept.target, &r->target, r->session->device.pd,
@@ -94,7 +101,7 @@ static int make_buffers(struct row *r)
 	bool echoes = is_lat(r) && row_op(r)->reply != COMPLETION;
 	int rc = 0;
 
-	if (is_lat(r) && row_op(r)->reply == ECHO_MEMORY &&
+	if (is_lat(r) && (row_op(r)->reply == ECHO_MEMORY || !row_transport(r)->reliable) &&
 	    !memory_is_visible((uint32_t)r->point.memory.value))
 		return fail(FAIL_SETUP, EOPNOTSUPP, "--memory with --op %s --test lat: the CPU "
 			    "cannot see a message arrive there; use --test bw", row_op(r)->name);
@@ -148,6 +155,7 @@ void row_describe_queues(struct row *r, bool inline_exact)
 	const struct point *p = &r->point;
 
 	r->shape = (struct queues_shape){
+		.transport = row_transport(r),
 		.count = (uint32_t)p->qps.value, .depth = (uint32_t)p->depth.value,
 		.sges = (uint32_t)p->sge.value, .srq = p->srq.value,
 		.rx_depth = row_op(r)->receives ? (uint32_t)p->rx_depth.value : 0,
@@ -248,6 +256,8 @@ int row_connect(struct row *r)
 		rc = r->connection.how->begin(&r->connection);
 	s->connection = &r->connection;
 	s->watch->connection_fd = r->connection.fd;
+	if (!rc)
+		load_address(r);
 	return rc;
 }
 
@@ -393,7 +403,7 @@ static void keep_for_next(struct row *r)
 	k = &r->session->kept;
 	keep_buffer(&k->local, &r->local);
 	keep_buffer(&k->target, &r->target);
-	if (row_op(r)->receives || r->point.rdma_cm.value)
+	if (row_op(r)->receives || r->point.rdma_cm.value || !row_transport(r)->reliable)
 		return;
 	k->queues = r->queues;
 	k->shape = r->shape;

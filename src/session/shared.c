@@ -83,7 +83,7 @@ uint64_t shared_check(const struct row *r, struct buffer_fault *fault)
 
 	for (uint32_t slot = 0; slot < b->slots; slot++) {
 		const struct buffer_claim untouched = {
-			.first = slot, .count = 1, .marker = -1,
+			.first = slot, .count = 1, .marker = MARKER_NONE,
 		};
 		struct buffer_fault here = { 0 };
 

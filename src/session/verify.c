@@ -21,7 +21,7 @@ static bool holds(void *in, uint32_t slot, uint64_t number, int last, char *text
 {
 	struct buffer_fault fault;
 
-	if (buffer_holds(in, slot, number, last, &fault))
+	if (buffer_holds(in, slot, number == LANE_UNKNOWN ? BUFFER_ANY : number, last, &fault))
 		return true;
 	snprintf(text, size, "byte %zu is 0x%02x, not 0x%02x", fault.byte, fault.got, fault.want);
 	return false;
@@ -41,7 +41,8 @@ void verify_prepare(struct row *r, struct lane *l)
 		.slots = point_slots(&r->point),
 		.all = point_slots(&r->point) * r->queues.count,
 		.placed = op_has(point_op(&r->point), TRAIT_REMOTE),
-		.reads = reads, .put = put, .wipe = wipe, .holds = holds,
+		.reads = reads, .lossy = !transport_get(r->point.transport.value)->reliable,
+		.put = put, .wipe = wipe, .holds = holds,
 	};
 	l->content = &r->content;
 }
@@ -62,26 +63,65 @@ static bool seen_in_flight(const struct row *r)
 	return r->point.verify.value && r->lane && r->lane->receives;
 }
 
-/* By queue pair: which of its slots have been written, and what is to be there then. */
+static bool in_pingpong(const struct row *r)
+{
+	return r->point.test.value == TEST_LAT;
+}
+
+/*
+ * Where messages may be lost, those that came fill receives in turn, whichever they were; a
+ * target's slots are those of the messages, which may have come. Of a message of several packets
+ * some may come and others not.
+ */
+static void allow_losses(const struct row *r, uint64_t posted, struct buffer_claim *claim)
+{
+	const struct op *op = point_op(&r->point);
+	uint64_t written = claim->written;
+
+	claim->piece = r->point.mtu.value;
+	if (in_pingpong(r)) {
+		claim->marker = MARKER_ANY;
+		claim->perhaps = 1; /* what came too late came */
+	} else if (!op_has(op, TRAIT_REMOTE)) {
+		claim->shuffled = true;
+		claim->perhaps = written + (r->point.size.value > claim->piece);
+	} else if (!op->receives || written < posted) {
+		claim->written = 0;
+		claim->perhaps = posted;
+	}
+}
+
+/* What is to lie in a queue pair's slots. */
+static struct buffer_claim claim_of(const struct row *r, uint32_t qp,
+				    const struct message_sent *sent, const struct buffer *b)
+{
+	const struct op *op = point_op(&r->point);
+	bool verified = r->point.verify.value;
+	uint32_t slots = point_slots(&r->point);
+	uint64_t written = written_to(r, qp, sent);
+	struct buffer_claim claim = {
+		.first = qp * slots, .count = slots, .written = written, .marker = MARKER_NONE,
+		.all = verified ? b->slots : 0,
+	};
+
+	if (verified && op->flow == FLOW_IN)
+		claim.written = 0;
+	/* A ping-pong in memory leaves its last marker behind. */
+	if (in_pingpong(r) && op->reply == ECHO_MEMORY && written)
+		claim.marker = (int)((written - 1) % 255 + 1);
+	if (!transport_get(r->point.transport.value)->reliable)
+		allow_losses(r, qp < sent->count ? sent->total[qp] : 0, &claim);
+	return claim;
+}
+
 static void check_regions(struct row *r, const struct message_sent *sent,
 			  struct buffer_fault *fault)
 {
 	const struct buffer *b = point_op(&r->point)->flow == FLOW_IN ? &r->local : &r->target;
-	uint32_t slots = point_slots(&r->point);
 
 	for (uint32_t qp = 0; b->base && qp < r->queues.count; qp++) {
-		uint64_t written = written_to(r, qp, sent);
-		struct buffer_claim claim = {
-			.first = qp * slots, .count = slots, .written = written, .marker = -1,
-			.all = r->point.verify.value ? b->slots : 0,
-		};
+		struct buffer_claim claim = claim_of(r, qp, sent, b);
 
-		if (r->point.verify.value && point_op(&r->point)->flow == FLOW_IN)
-			claim.written = 0;
-		/* A ping-pong in memory leaves its last marker behind. */
-		if (r->point.test.value == TEST_LAT &&
-		    point_op(&r->point)->reply == ECHO_MEMORY && written)
-			claim.marker = (int)((written - 1) % 255 + 1);
 		r->measure->data_errors += buffer_check(b, &claim, fault);
 	}
 }

@@ -92,11 +92,12 @@ int connect_init(const struct queues *q, const struct device *d, const struct co
 		.qp_state = IBV_QPS_INIT,
 		.pkey_index = (uint16_t)path->pkey_index,
 		.port_num = (uint8_t)d->facts.port,
+		.qkey = TRANSPORT_QKEY,
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 				   (d->facts.caps.atomics ? IBV_ACCESS_REMOTE_ATOMIC : 0) |
 				   (path->windows ? IBV_ACCESS_MW_BIND : 0),
 	};
-	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+	int mask = IBV_QP_STATE | q->transport->init;
 
 	for (uint32_t i = 0; i < q->count; i++) {
 		int rc = ibv_modify_qp(q->qp[i], &attr, mask);
@@ -120,19 +121,30 @@ void connect_describe(const struct queues *q, const struct device *d, struct end
 	}
 }
 
-/* What a failing RTR means depends on errno more than on anything else. */
-static int told_rtr(const struct connection *c, int error)
+/* What failing to find a way to the peer means depends on errno more than on anything else. */
+static int told_no_path(const struct connection *c, const char *what, int error)
 {
 	const struct device *d = c->device;
 	char peer[INET6_ADDRSTRLEN];
 
 	gid_text(&c->theirs->gid, peer, sizeof(peer));
-	return fail(FAIL_SETUP, error, "queue pair to RTR on %s, from %s to %s: %s; %s",
+	return fail(FAIL_SETUP, error, "%s on %s, from %s to %s: %s; %s", what,
 		    d->facts.name, d->facts.gid, peer, strerror(error),
 		    error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH ?
 			    "the peer's address cannot be reached from there: check routes and "
 			    "neighbours, or choose another --gid-index" :
 			    "check --gid-index and --mtu on both sides");
+}
+
+/* One for all queue pairs: they go to the same port. */
+int connect_address(const struct connection *c, struct ibv_ah_attr *av)
+{
+	struct queues *q = c->queues;
+
+	if (!q->transport->address)
+		return 0;
+	q->address = q->transport->address(c->device->pd, av);
+	return q->address ? 0 : told_no_path(c, "creating an address handle", errno ? errno : EIO);
 }
 
 static int to_rtr(const struct connection *c, uint32_t i, const struct connect_peer *peer)
@@ -146,11 +158,9 @@ static int to_rtr(const struct connection *c, uint32_t i, const struct connect_p
 		.min_rnr_timer = (uint8_t)c->path.min_rnr,
 		.ah_attr = peer->av,
 	};
-	int rc = ibv_modify_qp(c->queues->qp[i], &attr,
-			       IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-			       IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	int rc = ibv_modify_qp(c->queues->qp[i], &attr, IBV_QP_STATE | c->queues->transport->rtr);
 
-	return rc ? told_rtr(c, abs(rc)) : 0;
+	return rc ? told_no_path(c, "queue pair to RTR", abs(rc)) : 0;
 }
 
 static int to_rts(const struct connection *c, uint32_t i, const struct connect_peer *peer)
@@ -163,9 +173,7 @@ static int to_rts(const struct connection *c, uint32_t i, const struct connect_p
 		.sq_psn = peer->sq_psn,
 		.max_rd_atomic = (uint8_t)c->path.begins,
 	};
-	int rc = ibv_modify_qp(c->queues->qp[i], &attr,
-			       IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-			       IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+	int rc = ibv_modify_qp(c->queues->qp[i], &attr, IBV_QP_STATE | c->queues->transport->rts);
 
 	if (!rc)
 		return 0;
@@ -205,6 +213,31 @@ static void compare_address(const struct connection *c, const struct ibv_ah_attr
 			     parts[i].got, c->device->facts.name);
 }
 
+/* Whether the queue pair has what it was given, of what its transport keeps. */
+static bool as_given(const struct ibv_qp_attr *attr, int kept, const struct connect_path *path)
+{
+	const struct {
+		int bit;
+		bool good;
+	} checks[] = {
+		{ IBV_QP_STATE, attr->qp_state == IBV_QPS_RTS },
+		{ IBV_QP_PATH_MTU, attr->path_mtu == mtu_enum(path->mtu) },
+		{ IBV_QP_PKEY_INDEX, attr->pkey_index == path->pkey_index },
+		{ IBV_QP_QKEY, attr->qkey == TRANSPORT_QKEY },
+		{ IBV_QP_TIMEOUT, attr->timeout == path->timeout },
+		{ IBV_QP_RETRY_CNT, attr->retry_cnt == path->retry },
+		{ IBV_QP_RNR_RETRY, attr->rnr_retry == path->rnr_retry },
+		{ IBV_QP_MIN_RNR_TIMER, attr->min_rnr_timer == path->min_rnr },
+		{ IBV_QP_MAX_QP_RD_ATOMIC, attr->max_rd_atomic >= path->begins },
+		{ IBV_QP_MAX_DEST_RD_ATOMIC, attr->max_dest_rd_atomic >= path->accepts },
+	};
+
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		if (kept & checks[i].bit && !checks[i].good)
+			return false;
+	return true;
+}
+
 /* A device may take other values than it was given; a measurement must not rest on them unseen. */
 int connect_verify(const struct connection *c)
 {
@@ -212,29 +245,24 @@ int connect_verify(const struct connection *c)
 	const struct device *d = c->device;
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr = { 0 };
-	int mask = IBV_QP_STATE | IBV_QP_PATH_MTU | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-		   IBV_QP_RNR_RETRY | IBV_QP_MIN_RNR_TIMER | IBV_QP_MAX_QP_RD_ATOMIC |
-		   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_PKEY_INDEX | IBV_QP_AV;
+	int mask = IBV_QP_STATE | c->queues->transport->kept;
 	int rc = ibv_query_qp(c->queues->qp[0], &attr, mask, &init);
 
 	if (rc) {
 		note("reading back the queue pair of %s: %s", d->facts.name, strerror(abs(rc)));
 		return 0;
 	}
-	compare_address(c, &attr.ah_attr);
-	if (attr.qp_state == IBV_QPS_RTS && attr.path_mtu == mtu_enum(path->mtu) &&
-	    attr.timeout == path->timeout && attr.retry_cnt == path->retry &&
-	    attr.rnr_retry == path->rnr_retry && attr.min_rnr_timer == path->min_rnr &&
-	    attr.pkey_index == path->pkey_index &&
-	    attr.max_rd_atomic >= path->begins && attr.max_dest_rd_atomic >= path->accepts)
+	if (mask & IBV_QP_AV)
+		compare_address(c, &attr.ah_attr);
+	if (as_given(&attr, mask, path))
 		return 0;
 	return fail(FAIL_SETUP, EPROTO,
 		    "%s did not keep the queue pair's attributes: state %d, MTU %u, timeout %d, "
 		    "retry %d, rnr_retry %d, min_rnr_timer %d, P_Key index %d, outstanding %d and "
-		    "%d; its driver is at fault",
+		    "%d, Q_Key 0x%x; its driver is at fault",
 		    d->facts.name, attr.qp_state, 128U << attr.path_mtu, attr.timeout,
 		    attr.retry_cnt, attr.rnr_retry, attr.min_rnr_timer, attr.pkey_index,
-		    attr.max_rd_atomic, attr.max_dest_rd_atomic);
+		    attr.max_rd_atomic, attr.max_dest_rd_atomic, attr.qkey);
 }
 
 void connection_end(struct connection *c)

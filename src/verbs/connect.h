@@ -84,7 +84,7 @@ extern const struct connector connectors[];
 /* The connecting of one row on one side. */
 struct connection {
 	const struct connector *how;
-	const struct queues *queues;
+	struct queues *queues;
 	const struct device *device;
 	struct endpoints *ours;
 	const struct endpoints *theirs;
@@ -118,6 +118,9 @@ struct connect_peer {
 	struct ibv_ah_attr av;
 	uint32_t qpn, rq_psn, sq_psn;
 };
+
+/* How to say in messages where they go, where the transport wants that. 0 or -errno (told). */
+int connect_address(const struct connection *c, struct ibv_ah_attr *av);
 
 /* INIT to RTS of one queue pair. 0 or -errno (told, FAIL_SETUP). */
 int connect_pair(struct connection *c, uint32_t i, const struct connect_peer *peer);

@@ -27,13 +27,15 @@ static struct connect_peer peer_of(const struct connection *c, uint32_t i)
 
 int connect_tcp_begin(struct connection *c)
 {
-	for (uint32_t i = 0; i < c->queues->count; i++) {
-		struct connect_peer peer = peer_of(c, i);
-		int rc = connect_pair(c, i, &peer);
+	struct connect_peer peer = peer_of(c, 0);
+	int rc = connect_address(c, &peer.av);
 
-		if (rc)
-			return rc;
+	for (uint32_t i = 0; !rc && i < c->queues->count; i++) {
+		peer = peer_of(c, i);
+		rc = connect_pair(c, i, &peer);
 	}
+	if (rc)
+		return rc;
 	c->standing = c->queues->count;
 	return connect_verify(c);
 }

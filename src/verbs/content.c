@@ -10,10 +10,11 @@
 #include "verbs/memory.h"
 
 #define CHUNK 4096 /* bytes that are moved at once; a multiple of a word */
+#define TELLING 16 /* so many bytes tell which message they are of, its last one left out */
 
 static unsigned char *slot_at(const struct buffer *b, uint32_t slot)
 {
-	return b->base + slot * b->stride;
+	return buffer_payload(b, slot);
 }
 
 /* A part of a slot as it is to be: its pattern or, if it is not to be written, that flipped. */
@@ -65,7 +66,7 @@ void buffer_reset(struct buffer *b)
 /* What a slot is to hold: its message's pattern or its own reset, a last byte, and then zeros. */
 struct wanted {
 	uint64_t number, flip;
-	int last; /* -1: the pattern's */
+	int last; /* or MARKER_NONE: the pattern's, MARKER_ANY */
 };
 
 static bool part_differs(const struct buffer *b, const unsigned char *got, size_t from, size_t n,
@@ -78,8 +79,9 @@ static bool part_differs(const struct buffer *b, const unsigned char *got, size_
 		size_t filled = b->size - from < n ? b->size - from : n;
 
 		make_part(want, from, filled, w->number, w->flip);
-		if (from + filled == b->size && w->last >= 0)
-			want[filled - 1] = (unsigned char)w->last;
+		if (from + filled == b->size && w->last != MARKER_NONE)
+			want[filled - 1] = w->last == MARKER_ANY ? got[filled - 1] :
+								   (unsigned char)w->last;
 	}
 	if (!memcmp(want, got, n))
 		return false;
@@ -93,28 +95,112 @@ static bool part_differs(const struct buffer *b, const unsigned char *got, size_
 	return false;
 }
 
-static bool slot_differs(const struct buffer *b, uint32_t slot, const struct wanted *w,
-			 struct buffer_fault *fault)
+/* A piece of a slot, which begins at a word. */
+struct piece {
+	uint32_t slot;
+	size_t from, to;
+};
+
+static bool piece_differs(const struct buffer *b, const struct piece *p, const struct wanted *w,
+			  struct buffer_fault *fault)
 {
 	unsigned char part[CHUNK];
 
-	*fault = (struct buffer_fault){ .slot = slot };
-	for (size_t done = 0; done < b->stride; done += CHUNK) {
-		size_t n = b->stride - done < CHUNK ? b->stride - done : CHUNK;
+	*fault = (struct buffer_fault){ .slot = p->slot };
+	for (size_t done = p->from; done < p->to; done += CHUNK) {
+		size_t n = p->to - done < CHUNK ? p->to - done : CHUNK;
 
-		b->copy(part, slot_at(b, slot) + done, n);
+		b->copy(part, slot_at(b, p->slot) + done, n);
 		if (part_differs(b, part, done, n, w, fault))
 			return true;
 	}
 	return false;
 }
 
+/* Which message a piece is of, by what it begins with. */
+static bool find_number(const struct buffer *b, const struct piece *p, uint64_t *number)
+{
+	uint64_t word;
+
+	if (p->to - p->from < TELLING || p->from + TELLING > b->size)
+		return false;
+	b->copy((unsigned char *)&word, slot_at(b, p->slot) + p->from, sizeof(word));
+	return pattern_number(word, p->from / 8, number);
+}
+
 bool buffer_holds(const struct buffer *b, uint32_t slot, uint64_t number, int last,
 		  struct buffer_fault *fault)
 {
+	struct piece all = { .slot = slot, .to = b->stride - b->header };
 	struct wanted w = { .number = number, .last = last };
 
-	return !slot_differs(b, slot, &w, fault);
+	if (number == BUFFER_ANY && !find_number(b, &all, &w.number))
+		w.number = slot; /* to be shown as what it is not */
+	return !piece_differs(b, &all, &w, fault);
+}
+
+/* A piece of a message that is one of several, but too short to tell which. */
+static bool is_of_another(const struct buffer *b, const struct buffer_claim *claim,
+			  const struct piece *p, struct wanted w)
+{
+	struct buffer_fault here;
+
+	if (p->from >= b->size || b->size - p->from >= TELLING)
+		return false;
+	if (claim->all)
+		return true;
+	for (uint32_t i = 0; claim->shuffled && i < claim->count; i++) {
+		w.number = claim->first + i;
+		if (!piece_differs(b, p, &w, &here))
+			return true;
+	}
+	return false;
+}
+
+static bool may_hold(const struct buffer_claim *claim, uint32_t slot, uint64_t number)
+{
+	return claim->all || number == slot ||
+	       (claim->shuffled && number - claim->first < claim->count);
+}
+
+/* Whether it is nothing that the claim allows; fault: how it differs from the likeliest. */
+static bool piece_is_wrong(const struct buffer *b, const struct buffer_claim *claim,
+			   const struct piece *p, struct buffer_fault *fault)
+{
+	uint32_t i = p->slot - claim->first;
+	bool must = i < claim->written, may = must || i < claim->perhaps;
+	struct wanted reset = { .number = p->slot, .flip = UINT64_MAX, .last = 0 };
+	struct wanted w = { .number = p->slot, .last = claim->marker };
+	struct buffer_fault other;
+	uint64_t number;
+
+	if (!may)
+		return piece_differs(b, p, &reset, fault);
+	if (must)
+		w.number += (claim->written - 1 - i) / claim->count * claim->all;
+	if (claim->perhaps && find_number(b, p, &number) && may_hold(claim, p->slot, number))
+		w.number = number;
+	if (!piece_differs(b, p, &w, fault))
+		return false;
+	if (claim->perhaps && is_of_another(b, claim, p, w))
+		return false;
+	return must || piece_differs(b, p, &reset, &other);
+}
+
+static bool slot_is_wrong(const struct buffer *b, const struct buffer_claim *claim, uint32_t slot,
+			  struct buffer_fault *fault)
+{
+	size_t end = b->stride - b->header, piece = claim->piece ? claim->piece : end;
+
+	for (size_t from = 0; from < end; from += piece) {
+		struct piece p = {
+			.slot = slot, .from = from, .to = from + piece < end ? from + piece : end,
+		};
+
+		if (piece_is_wrong(b, claim, &p, fault))
+			return true;
+	}
+	return false;
 }
 
 uint64_t buffer_check(const struct buffer *b, const struct buffer_claim *claim,
@@ -123,16 +209,9 @@ uint64_t buffer_check(const struct buffer *b, const struct buffer_claim *claim,
 	uint64_t wrong = 0, before = fault->slots;
 
 	for (uint32_t i = 0; i < claim->count; i++) {
-		bool written = i < claim->written;
-		struct wanted w = {
-			.number = claim->first + i, .flip = written ? 0 : UINT64_MAX,
-			.last = written ? claim->marker : 0,
-		};
 		struct buffer_fault here;
 
-		if (written)
-			w.number += (claim->written - 1 - i) / claim->count * claim->all;
-		if (slot_differs(b, claim->first + i, &w, &here) && !wrong++ && !before)
+		if (slot_is_wrong(b, claim, claim->first + i, &here) && !wrong++ && !before)
 			*fault = here;
 	}
 	fault->slots = before + wrong;

@@ -329,7 +329,8 @@ int buffer_alloc(struct buffer *b, struct ibv_pd *pd, const struct buffer_shape 
 	int rc;
 
 	*b = (struct buffer){
-		.stride = shape->stride, .size = shape->size, .slots = shape->slots,
+		.stride = shape->stride, .size = shape->size, .header = shape->header,
+		.slots = shape->slots,
 		.align = shape->align, .offset = shape->offset, .access = shape->access,
 		.node = shape->node, .memory = shape->memory,
 		.mapping_size = (needed + page - 1) / page * page, .type = type,
@@ -353,6 +354,7 @@ bool buffer_reuse(struct buffer *b, const struct buffer_shape *shape)
 		return false;
 	b->stride = shape->stride;
 	b->size = shape->size;
+	b->header = shape->header;
 	b->slots = shape->slots;
 	memset(b->base, 0, length);
 	return true;

@@ -17,6 +17,7 @@ struct buffer {
 	unsigned char *base; /* first slot; at the asked alignment and offset; NULL: no buffer */
 	size_t stride;       /* bytes from slot to slot */
 	size_t size;         /* bytes of a message */
+	uint32_t header;     /* bytes of a slot before the message, which are anybody's */
 	uint32_t slots;
 	size_t align, offset; /* where base lies */
 	int access, node;
@@ -33,6 +34,7 @@ struct buffer {
 
 struct buffer_shape {
 	size_t size, stride;
+	uint32_t header;
 	uint32_t slots;
 	uint32_t regions; /* memory regions, each of as many slots; 0: nothing is registered */
 	size_t align, offset;
@@ -70,6 +72,12 @@ static inline const struct ibv_mr *buffer_mr(const struct buffer *b, uint32_t pa
 	return b->mr[b->regions == 1 ? 0 : part];
 }
 
+/* Where a slot's message is. */
+static inline unsigned char *buffer_payload(const struct buffer *b, uint32_t slot)
+{
+	return b->base + slot * b->stride + b->header;
+}
+
 /* Whether the CPU can look into memory of that kind, so that a marker in it can be polled. */
 bool memory_is_visible(uint32_t memory);
 
@@ -91,15 +99,21 @@ struct buffer_fault {
 	unsigned char want, got;
 };
 
-/* Whether a slot holds that message, its last byte being `last` if that is not -1. */
+enum { MARKER_NONE = -1, MARKER_ANY = -2 }; /* as a last byte: the pattern's, whichever */
+#define BUFFER_ANY UINT64_MAX /* as a message: the one that it says it is; of 16 bytes at least */
+
+/* Whether a slot holds that message, with that last byte. */
 bool buffer_holds(const struct buffer *b, uint32_t slot, uint64_t number, int last,
 		  struct buffer_fault *fault);
 
 /* What a run of slots is to hold. */
 struct buffer_claim {
 	uint32_t first, count; /* slots */
-	uint64_t written; /* the first so many hold their pattern, the others are as reset */
-	int marker;       /* the last byte of what is written, if not the pattern's; else -1 */
+	uint64_t written; /* the first so many hold their pattern, the others are as reset... */
+	uint64_t perhaps; /* ...but so many may hold it, or pieces of it, where messages are lost */
+	size_t piece;     /* bytes that arrive together or not at all; 0: all of a message */
+	bool shuffled;    /* a pattern may be that of any slot of the claim */
+	int marker;       /* the last byte of what is written, if not the pattern's */
 	uint32_t all;     /* with content of its own in each message: the slots of all; else 0 */
 };
 

@@ -114,7 +114,7 @@ static struct ibv_qp *create_qp(const struct queue_group *g, const struct device
 		.send_cq = g->send_cq,
 		.recv_cq = g->recv_cq,
 		.srq = g->srq,
-		.qp_type = IBV_QPT_RC,
+		.qp_type = shape->transport->type,
 		.cap = {
 			.max_send_wr = shape->depth + EXTRA_SENDS,
 			.max_recv_wr = g->srq ? 0 : receives_of(shape),
@@ -132,7 +132,7 @@ static struct ibv_qp *create_qp(const struct queue_group *g, const struct device
 		attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 		attr.send_ops_flags = shape->calls;
 	}
-	qp = ibv_create_qp_ex(d->context, &attr); /* with a PD alone it is ibv_create_qp() */
+	qp = shape->transport->create(d->context, &attr); /* with a PD alone it is ibv_create_qp() */
 	if (qp)
 		*granted = attr.cap.max_inline_data;
 	return qp;
@@ -184,10 +184,11 @@ static int told_qp(const struct queue_group *g, const struct device *d,
 			    "ibv_wr_* calls: %s; use --post-api legacy", d->facts.name,
 			    strerror(error));
 	return fail(FAIL_SETUP, error,
-		    "creating a queue pair on %s (send depth %u, receive depth %u, inline %u, "
-		    "entries %u): %s; the device has up to %u work requests and %u queue pairs: "
-		    "lower --tx-depth or --sge",
-		    d->facts.name, shape->depth, shape->rx_depth, shape->inline_size, shape->sges,
+		    "creating a queue pair on %s (%s, send depth %u, receive depth %u, inline "
+		    "%u, entries %u): %s; the device has up to %u work requests and %u queue "
+		    "pairs: lower --tx-depth or --sge, or use another --connection",
+		    d->facts.name, shape->transport->name, shape->depth, shape->rx_depth,
+		    shape->inline_size, shape->sges,
 		    strerror(error), d->facts.caps.max_qp_wr, d->facts.caps.max_qp);
 }
 
@@ -237,7 +238,9 @@ int queues_create(struct queues *q, const struct device *d, const struct queues_
 		return fail(FAIL_SETUP, EOPNOTSUPP, "--sge %u with --post-api wr: "
 			    "ibv_wr_set_sge_list takes wrong lengths on %s (rxe, before rdma-core "
 			    "64); use --post-api legacy", shape->sges, d->facts.name);
-	*q = (struct queues){ .qp = calloc(shape->count, sizeof(*q->qp)) };
+	*q = (struct queues){
+		.qp = calloc(shape->count, sizeof(*q->qp)), .transport = shape->transport,
+	};
 	if (!q->qp)
 		return fail(FAIL_SETUP, ENOMEM, "out of memory for %u queue pairs", shape->count);
 	rc = shape->events ? create_channel(q, d) : 0;
@@ -267,6 +270,8 @@ void queues_abort(const struct queues *q)
 
 void queues_destroy(struct queues *q)
 {
+	if (q->address && ibv_destroy_ah(q->address))
+		note("destroying an address handle: %s", strerror(errno));
 	for (uint32_t i = 0; i < q->count; i++)
 		if (ibv_destroy_qp(q->qp[i]))
 			note("destroying queue pair %u: %s", i, strerror(errno));

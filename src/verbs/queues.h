@@ -11,6 +11,7 @@
 #include <infiniband/verbs.h>
 
 #include "verbs/device.h"
+#include "verbs/transport.h"
 
 /* A pair of completion queues and the queue pairs that share them. */
 struct queue_group {
@@ -25,10 +26,13 @@ struct queues {
 	struct ibv_srq *srq; /* of all queue pairs; NULL: each has its own receives */
 	struct ibv_qp **qp;
 	uint32_t groups, count;
+	const struct transport *transport;
+	struct ibv_ah *address; /* of the peer, on a transport whose messages need one */
 	uint32_t inline_size; /* what can be sent inline: granted, at most what was asked */
 };
 
 struct queues_shape {
+	const struct transport *transport;
 	uint32_t count;
 	uint32_t depth, rx_depth; /* work requests; rx_depth may be 0 */
 	bool srq;                 /* rx_depth is that of all together */

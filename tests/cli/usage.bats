@@ -70,6 +70,17 @@ has_device() {
 	[ -n "$(ls /sys/class/infiniband 2>/dev/null)" ]
 }
 
+@test "--help, the manual page and README.md have the same matrix of operations and transports" {
+	rdm --help
+	matrix=$(sed -n '/^Operations, and the tests/,/^$/p' out | sed '1d; /^$/d')
+	[ "$(wc -l <<<"$matrix")" -eq 10 ]
+	[ "$(grep -c "^  - on U[CD]: " <<<"$matrix")" -eq 2 ]
+	grep -q '^  write_imm  *lat bw  *lat bw  *-$' <<<"$matrix"
+	grep -q '^  read  *lat bw  *-  *-$' <<<"$matrix"
+	[[ $(<"$SRCDIR/man/rdmeter.1") == *"$matrix"* ]]
+	[[ $(<"$SRCDIR/README.md") == *"$(sed 's/^/  /' <<<"$matrix")"* ]]
+}
+
 @test "--help and --version go to stdout and exit 0" {
 	rdm --help
 	[ "$code" -eq 0 ]

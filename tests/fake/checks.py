@@ -12,6 +12,7 @@ PROPERTIES = {
     'device': 'the device saw no broken rule',
     'counts': 'requested == posted == completed for each queue pair',
     'received': 'what is sent is received, and counted',
+    'lost': 'what is not received is lost, where it may be, and reported',
     'queue': 'no work request beyond the depth, no receive beyond its queue',
     'signal': 'one request in N is signalled, and the last that may wait',
     'cq': 'no completion queue is overrun',
@@ -43,6 +44,11 @@ def posts(row, side, direction):
 def takes(row, side, direction):
     other = 'server' if side == 'client' else 'client'
     return row.op in plans.RECEIVES and posts(row, other, direction)
+
+
+def replies(run, row, side):
+    """Whether a side posts only for what it gets, of which some may be lost."""
+    return run.plan.lossy() and row.test == 'lat' and not sends(side, run.plan.args['direction'])
 
 
 def ends(run):
@@ -86,6 +92,8 @@ def shares(run):
     counts_seen = {len(rows) for rows in seen.values()}
     if len(counts_seen) != 1:
         return []
+    if run.plan.lossy():  # and then none goes on with those of another
+        return [[row] for row in run.rows] if counts_seen == {len(run.rows)} else []
     for runs in partitions(run.rows, counts_seen.pop()):
         if all(rows[i][0] and rows[i][0][0]['messages'] == wanted(run, r, side, posts)
                for side, rows in seen.items() for i, r in enumerate(runs)):
@@ -111,11 +119,15 @@ def counts(run):
             yield f'{name}, {side}: not {qps} queue pairs'
         want = wanted(run, rows, side, posts)
         for q in qp:
+            if any(replies(run, row, side) for row in rows) and q['messages'] < want:
+                want = q['messages']
             if q['messages'] != want or q['freed'] != q['posted'] or \
                     q['completions'] != q['signalled']:
                 yield f'{name}, {side}: not {want} posted and reaped: {q}'
     for row, side in itertools.product(run.rows, ('client', 'server')):
         said, want = row.counts.get(side), qps * total
+        if said and replies(run, row, side):
+            want = said['received']
         if posts(row, side, direction) and \
                 (not said or said['posted'] != want or said['completed'] != want):
             yield f'{row.op} {row.test}, {side}: not {want} posted and completed: {said}'
@@ -127,12 +139,37 @@ def received(run):
     for rows, name, side, qp, _ in each_qp(run):
         want = wanted(run, rows, side, takes)
         for q in qp:
-            if q['received'] != want:
+            if q['received'] != want and not (run.plan.lossy() and q['received'] < want):
                 yield f'{name}, {side}: not {want} received: {q}'
     for row, side in itertools.product(run.rows, ('client', 'server')):
         said = row.counts.get(side)
+        if run.plan.lossy():
+            continue
         if takes(row, side, direction) and (not said or said['received'] != qps * total):
             yield f'{row.op} {row.test}, {side}: not {qps * total} received: {said}'
+
+
+def lost(run):
+    """The device knows what has come; of a ping-pong some of it may have come too late."""
+    direction = run.plan.args['direction']
+    for (row, *_), _, side, qp, _ in each_qp(run):
+        came, said = sum(q['received'] for q in qp), row.counts.get(side, {'received': 0})
+        if takes(row, side, direction) and (said['received'] > came or (
+                said['received'] < came and row.test == 'bw')):
+            yield f'{row.op} {row.test}, {side}: {said} of {came} received'
+    for row, side in itertools.product(run.rows, ('client', 'server')):
+        known = row.loss.get(side)
+        if (known is not None) != (run.plan.lossy() and sends(side, direction)):
+            yield f'{row.op} {row.test}, {side}: said {known} of loss'
+        if not known:
+            continue
+        sent, unknown, came, gone = known
+        truth = side if row.test == 'lat' else 'server' if side == 'client' else 'client'
+        if bool(unknown) != (row.op == 'write' and row.test == 'bw'):
+            yield f'{row.op} {row.test}, {side}: delivery unknown or not: {known}'
+        elif int(sent) != row.counts[side]['posted'] or not unknown and (
+                int(came) != row.counts[truth]['received'] or int(gone) != int(sent) - int(came)):
+            yield f'{row.op} {row.test}, {side}: {known}, but {row.counts}'
 
 
 def queue(run):
@@ -149,6 +186,8 @@ def signal(run):
     for rows, name, side, qp, _ in each_qp(run):
         least = sum(wanted(run, [row], side, posts) // row.settings['signal'] for row in rows)
         for q in qp:
+            if any(replies(run, row, side) for row in rows):
+                least = q['messages'] // rows[0].settings['signal']
             if not least <= q['signalled'] <= q['posted']:
                 yield f'{name}, {side}: not {least} signalled: {q}'
 
@@ -189,8 +228,12 @@ def window(run):
             if row.op in plans.RECEIVES:
                 truth = 'server' if sender == 'client' else 'client'
             before = row.counts[truth]['before']
-            if messages + before != total:
-                yield f'{name}: {messages} in the window and {before} before it, not {total}'
+            if run.plan.lossy() and truth != sender:
+                total_here = row.counts[truth]['received']
+            else:
+                total_here = total
+            if messages + before != total_here:
+                yield f'{name}: {messages} in the window and {before} before it, not {total_here}'
             if table['messages/s'] is None:
                 if messages and seconds:
                     yield f'{name}: no rate'
@@ -243,7 +286,9 @@ def agree(run):
                     yield f'{name}: {table["stamped"]:.0f} stamped, of {most}'
             if 'samples' in table:
                 n = run.plan.args['iters']
-                if table['samples'] != n or row.bars() != (n, '100.000'):
+                if run.plan.lossy():
+                    n = min(n, int(table['samples']))
+                if table['samples'] != n or row.bars() != (n, '100.000' if n else ''):
                     yield f'{name}: {table["samples"]:.0f} samples, bars {row.bars()}, not {n}'
 
 
@@ -267,6 +312,8 @@ def schedule(run):
         response = [t for t in tables if 'response' in t]
         if not kept or args['direction'] == 'both':
             continue
+        if run.plan.lossy() and not response and not any(t.get('samples') for t in service):
+            continue  # all is lost
         if len(service) != len(response):
             yield f'{name}: {len(service)} tables of services, {len(response)} of responses'
         for s, r in zip(service, response):
@@ -275,6 +322,8 @@ def schedule(run):
             late, alike = kept[0], row.settings['signal'] == 1 and row.settings.get('stamp', 'all') == 'all'
             if not (row.test == 'lat' or alike) or args.get('warmup') != 0:
                 continue
+            if run.plan.lossy() and row.test == 'lat' and s['samples'] < args['iters']:
+                continue  # what is lost was late or not, as well
             late = late['late_mean']
             slack = s['mean'].half + r['mean'].half + late.half + 1e-6 * r['mean']
             if abs(s['mean'] + late - r['mean']) > slack:
@@ -286,6 +335,8 @@ def config(run):
     if [(r.op, r.test) for r in run.rows] != run.plan.rows():
         yield f'rows {[(r.op, r.test) for r in run.rows]}, not {run.plan.rows()}'
     for row in run.rows:
+        if row.transport != run.plan.args.get('connection', 'rc'):
+            yield f'{row.op} {row.test}: on {row.transport}'
         for name, value in run.plan.args.items():
             value = 'on' if value is None else value  # a flag
             said = row.settings.get(name, value)
@@ -303,9 +354,16 @@ PATH = {'sl': 'sl', 'tclass': 'tclass', 'flow-label': 'flow', 'hop-limit': 'hops
         'min-rnr': 'min_rnr'}
 
 
+RETRIES = ('qp-timeout', 'retry', 'rnr-retry', 'min-rnr')
+
+
 def path(run):
     for rows, names, side, qp, _ in each_qp(run):
         for row, (name, key), q in itertools.product(rows, PATH.items(), qp):
+            if run.plan.lossy() and name in RETRIES:
+                continue  # they have none
+            if run.plan.args.get('connection') == 'ud' and not q['messages']:
+                continue  # each message has its address
             want = run.plan.args.get('tos', row.settings[name]) if name == 'tclass' else \
                 row.settings[name]
             if q[key] != want:
@@ -338,7 +396,8 @@ def pieces(run):
         copied = any(row.settings.get('post-api') == 'wr' and row.settings.get('inline')
                      for row in rows)
         for q in qp:  # what calls copy is copied in one
-            if q['sge_most'] != want and not (copied and q['sge_most'] == 1):
+            silent = not q['messages'] and replies(run, rows[0], side)
+            if q['sge_most'] != want and not silent and not (copied and q['sge_most'] == 1):
                 yield f'{names}, {side}: not {want} pieces: {q}'
 
 

@@ -3,7 +3,7 @@
 
 import re
 
-TITLE = re.compile(r'^rdmeter \S+: (\S+) (bandwidth|latency), RC, ', re.M)
+TITLE = re.compile(r'^rdmeter \S+: (\S+) (bandwidth|latency), (RC|UC|UD), ', re.M)
 SETTING = re.compile(r'(?:^|(?<= ))(iters|warmup|qp|tx-depth|rx-depth|batch|signal|outs|stamp|align'
                      r'|offset|size|sge|verify|inline|mtu|atomic-target|sl|tclass|flow-label|hop-limit|pkey-index'
                      r'|burst|arrival|seed|qp-timeout|retry|rnr-retry|min-rnr|slots|memory|relaxed-ordering|mr|rdma-cm|tos|events|post-api|srq'
@@ -14,6 +14,8 @@ COUNTS = re.compile(r'^(client|server): posted (\S+), completed (\S+), received 
 OWN = re.compile(r"^the (client|server)'s own window: (\d+) messages in (\S+) s, (\S+) MiB/s$", re.M)
 HEADS = {('size', 'samples'), ('size', 'messages'), ('stamped', 'min'), ('response', 'min'),
          ('asked', 'achieved')}
+LOSS = re.compile(r'^(client|server) to (?:client|server): sent ([\d,]+), (?:delivered: (unknown)|'
+                  r'(?:received|answered) ([\d,]+), lost ([\d,]+) \()', re.M)
 FACTOR = {'': 1, ' B': 1, ' KiB': 1 << 10, ' MiB': 1 << 20}
 
 
@@ -30,8 +32,8 @@ class Number(float):
 
 
 class Row:
-    def __init__(self, op, test, text):
-        self.op, self.test, self.text = op, test, text
+    def __init__(self, op, test, transport, text):
+        self.op, self.test, self.transport, self.text = op, test, transport, text
         head, _, self.results = text.partition('config id')
         self.settings = {}
         for name, value, unit in SETTING.findall(head):
@@ -43,6 +45,9 @@ class Row:
                        for side, *values in COUNTS.findall(self.results)}
         self.own = {side: (int(n), Number(s), Number(rate))
                     for side, n, s, rate in OWN.findall(self.results)}
+
+        self.loss = {side: tuple(n and n.replace(',', '') for n in numbers)
+                     for side, *numbers in LOSS.findall(self.results)}
 
     def tables(self):
         """Each table of one line, as {header: Number or None}; a header seen twice counts on."""
@@ -65,7 +70,7 @@ class Row:
 def rows(text):
     found = list(TITLE.finditer(text))
     ends = [m.start() for m in found[1:]] + [len(text)]
-    return [Row(m[1], 'bw' if m[2] == 'bandwidth' else 'lat', text[m.start():end])
+    return [Row(m[1], 'bw' if m[2] == 'bandwidth' else 'lat', m[3].lower(), text[m.start():end])
             for m, end in zip(found, ends)]
 
 

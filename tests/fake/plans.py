@@ -8,6 +8,7 @@ OUT = ('send', 'send_imm', 'write', 'write_imm')  # whose payload leaves the sid
 RECEIVES = ('send', 'send_imm', 'write_imm')
 ATOMIC = ('cas', 'fadd')
 OPS = OUT + ('read',) + ATOMIC
+ON = {'rc': OPS, 'uc': OUT, 'ud': ('send', 'send_imm')}  # which transport has what
 MOST_BYTES = 24 << 20  # of a row
 MOST_NS = 30_000_000  # that a row may take by what the device is told to take
 
@@ -32,6 +33,10 @@ class Plan:
         for name, value in self.args.items():
             words += ['--' + name] if value is None else ['--' + name, str(value)]
         return words
+
+    def lossy(self):
+        """Whether messages may be lost: also for want of a receive."""
+        return self.args.get('connection', 'rc') != 'rc'
 
     def total(self):
         """Messages of a queue pair, warm-up included."""
@@ -114,6 +119,8 @@ def draw_events(r, plan):
 def draw_verify(r, plan, depth, rx_depth):
     """With a place for each message in flight."""
     args = plan.args
+    if plan.lossy() and args['size'] < 16:
+        return  # too short to tell which message it is
     if r.random() < 0.3 and args['size'] * args.get('qp', 1) * (depth + rx_depth) < MOST_BYTES:
         args['verify'] = None
 
@@ -156,7 +163,7 @@ def draw_queues(r, plan):
         args['stamp'] = r.choice(('all', 'off', 1 << r.randint(0, 12)))
     if r.random() < 0.4:
         args['outs'] = uneven(r, 1, 32)
-    if r.random() < 0.3:
+    if not plan.lossy() and r.random() < 0.3:
         args['rdma-cm'] = None  # a flag
         if r.random() < 0.5:
             args['tos'] = uneven(r, 0, 255)
@@ -178,6 +185,8 @@ def draw_devices(r, plan, depth, rx_depth):
         if r.random() < 0.4:
             side['max_rd_atomic'] = uneven(r, 1, 16)
             side['max_dest_rd_atomic'] = uneven(r, 1, 16)
+    if plan.args.get('connection') == 'ud':
+        return  # see legal()
     if r.random() < 0.2:
         plan.client['mtu'] = plan.server['mtu'] = r.choice((256, 1024, 2048))
     elif r.random() < 0.2:
@@ -195,14 +204,14 @@ def draw_path(r, plan):
             plan.args[name] = uneven(r, 0, most)
     if r.random() < 0.15:
         plan.args['hop-limit'] = uneven(r, 1, 255)
-    if r.random() < 0.15:
+    if not plan.lossy() and r.random() < 0.15:
         plan.args['min-rnr'] = uneven(r, 1, 20)
     plan.client['pkeys'] = plan.server['pkeys'] = PKEYS
 
 
 def draw_retries(r, plan):
     """Of a wire that loses nothing: the others need their retries, and time for them."""
-    if 'drop' not in plan.client and 'drop' not in plan.server:
+    if not plan.lossy() and 'drop' not in plan.client and 'drop' not in plan.server:
         if r.random() < 0.2:
             plan.args['retry'] = uneven(r, 0, 7)
         if r.random() < 0.2:
@@ -247,7 +256,10 @@ def draw_faults(r, plan):
     messages = plan.total() * plan.args.get('qp', 1)
     for side in (plan.client, plan.server):
         most = MOST_NS // (4 * messages)
-        if r.random() < 0.25:
+        if plan.lossy() and r.random() < 0.6:
+            side['drop'] = r.choice((1, 10, 100, 300, 1000))
+            side['seed'] = r.randint(1, 1 << 32)
+        elif r.random() < 0.25 and not plan.lossy():
             side['drop'] = min(30, max(600, 3000 - messages) // messages)  # each costs 67 ms
             side['seed'] = r.randint(1, 1 << 32)
         if r.random() < 0.25:
@@ -262,11 +274,19 @@ def draw_faults(r, plan):
 
 
 def legal(r):
-    plan = Plan(r.sample(OPS, r.choice((1, 1, 1, 2, 3))),
+    connection = r.choice(('rc', 'rc', 'uc', 'ud'))
+    plan = Plan(r.sample(ON[connection], r.choice((1, 1, 1, 2, 2 if connection == 'ud' else 3))),
                 r.choice((['bw'], ['bw'], ['bw'], ['lat'], ['lat', 'bw'])))
     lat = 'lat' in plan.tests
+    if connection != 'rc' or r.random() < 0.5:
+        plan.args['connection'] = connection
+    if plan.lossy():
+        plan.args['loss-timeout'] = f'{r.randint(2, 30)}ms'
     plan.args['direction'] = r.choice(('out', 'in') if lat else ('out', 'in', 'both'))
     plan.args['size'] = draw_size(r, plan)
+    if connection == 'ud':
+        mtu = plan.client['mtu'] = plan.server['mtu'] = r.choice((1024, 2048, 4096))
+        plan.args['size'] = min(plan.args['size'], mtu)
     depth, rx_depth = draw_queues(r, plan)
     draw_memory(r, plan)
     draw_buffers(r, plan)
@@ -316,6 +336,16 @@ REFUSALS = (
     (2, {'rdma-cm': None, 'tos': 4, 'tclass': 8}, {}, 'write', 'bw', '--tos 4 with --tclass 8: '),
     (2, {'rdma-cm': None, 'tos': 256}, {}, 'write', 'bw', '--tos'),
     (2, {'tx-depth': '8x'}, {}, 'write', 'bw', '--tx-depth'),
+    (2, {'connection': 'uc'}, {}, 'read', 'bw', '--op read with --connection UC'),
+    (2, {'connection': 'uc'}, {}, 'cas', 'lat', '--op cas with --connection UC'),
+    (2, {'connection': 'ud'}, {}, 'write', 'lat', '--op write with --connection UD'),
+    (2, {'connection': 'uc', 'retry': 3}, {}, 'write', 'bw', '--retry 3 with --connection UC'),
+    (2, {'connection': 'ud', 'qp-timeout': 0}, {}, 'send', 'bw', '--qp-timeout 0 with --connection UD'),
+    (2, {'connection': 'ud', 'rdma-cm': None}, {}, 'send', 'bw', '--rdma-cm with --connection'),
+    (2, {'connection': 'uc', 'verify': None, 'size': 15}, {}, 'write', 'bw', '--size 15 with --verify'),
+    (2, {'connection': 'xrc'}, {}, 'write', 'bw', '--connection'),
+    (2, {'connection': 'uc', 'loss-timeout': 10}, {}, 'send', 'lat', '--loss-timeout with'),
+    (3, {'connection': 'ud', 'size': 1025}, {'mtu': 1024}, 'send', 'bw', '--size 1025'),
     (3, {'tx-depth': 65}, {'max_qp_wr': 64}, 'write', 'bw', '--tx-depth 65'),
     (3, {'rx-depth': 65, 'tx-depth': 4}, {'max_qp_wr': 64}, 'send', 'bw', '--rx-depth 65'),
     (3, {'tx-depth': 65}, {'max_cqe': 64}, 'write', 'bw', '--tx-depth 65'),
@@ -374,6 +404,9 @@ def corrupt(r):
     """
     plan = Plan([r.choice(OUT)], ['bw'], code=4, says='data')
     plan.args.update(direction=r.choice(('out', 'in', 'both')), size=draw_size(r, plan))
+    # Of the other operations the last message may be lost, for want of a receive.
+    if plan.ops == ['write'] and r.random() < 0.5:
+        plan.args['connection'] = 'uc'
     depth, rx_depth = draw_queues(r, plan)
     draw_memory(r, plan)
     draw_verify(r, plan, depth, rx_depth)

@@ -461,7 +461,7 @@ static void open_rest(struct sim *s)
 	if (wake_fd < 0)
 		wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	s->rest = (struct lane_rest){
-		.channel = &channel, .wake_fd = wake_fd, .cq = s->rest_cq,
+		.channel = &channel, .wake_fd = wake_fd, .most_ms = 100, .cq = s->rest_cq,
 	};
 	memset(s->rest_cq, 0, sizeof(s->rest_cq));
 	for (uint32_t i = 0; i < s->plan.groups; i++) {

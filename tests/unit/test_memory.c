@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pattern.h"
 #include "verbs/memory.h"
 
 #include <cmocka.h>
@@ -415,6 +416,114 @@ static void reuse(void **state)
 	free(b.base);
 }
 
+static uint64_t check_lossy(const struct buffer *b, struct buffer_claim claim)
+{
+	struct buffer_fault fault = { 0 };
+
+	claim.count = b->slots;
+	return buffer_check(b, &claim, &fault);
+}
+
+/* Messages of a target's slots may have come, in pieces or not at all; further slots not. */
+static void perhaps_there(void **state)
+{
+	struct buffer_claim claim = { .perhaps = 2, .piece = 256, .marker = MARKER_NONE };
+	struct buffer from = make(600, 640, 3), b = make(600, 640, 3);
+
+	(void)state;
+	buffer_fill(&from);
+	buffer_reset(&b);
+	assert_int_equal(check_lossy(&b, claim), 0);
+	arrive(&b, &from, 0, 1);
+	assert_int_equal(check_lossy(&b, claim), 0);
+	memcpy(b.base + 640 + 256, from.base + 640 + 256, 256); /* the middle of three packets */
+	assert_int_equal(check_lossy(&b, claim), 0);
+	b.base[640 + 300] ^= 1;
+	assert_int_equal(check_lossy(&b, claim), 1);
+	b.base[640 + 300] ^= 1;
+	b.base[640 + 255] = from.base[640 + 255]; /* no packet has a single byte of it */
+	assert_int_equal(check_lossy(&b, claim), 1);
+	memcpy(b.base + 640, from.base + 640, 256);
+	assert_int_equal(check_lossy(&b, claim), 0);
+	claim.written = 2; /* as nothing is lost, all of it has to be there */
+	assert_int_equal(check_lossy(&b, claim), 1);
+	claim.written = 0;
+	arrive(&b, &from, 2, 1);
+	assert_int_equal(check_lossy(&b, claim), 1);
+	free(from.base);
+	free(b.base);
+}
+
+/* Receives are filled in turn, by whichever messages came; each by a whole one. */
+static void shuffled(void **state)
+{
+	struct buffer_claim claim = {
+		.written = 2, .perhaps = 2, .piece = 256, .shuffled = true, .marker = MARKER_NONE,
+	};
+	struct buffer from = make(100, 128, 4), b = make(100, 128, 4);
+
+	(void)state;
+	buffer_fill(&from);
+	buffer_reset(&b);
+	memcpy(b.base, from.base + 3 * 128, 100);
+	assert_int_equal(check_lossy(&b, claim), 1); /* the second is missing */
+	memcpy(b.base + 128, from.base + 128, 100);
+	assert_int_equal(check_lossy(&b, claim), 0);
+	memcpy(b.base + 128 + 50, from.base + 50, 50); /* two halves of different messages */
+	assert_int_equal(check_lossy(&b, claim), 1);
+	claim.shuffled = false;
+	assert_int_equal(check_lossy(&b, claim), 2);
+	free(from.base);
+	free(b.base);
+}
+
+/* What lies before a message is anybody's, and the last byte of a ping-pong's is any number. */
+/* A message says itself which it is, at any word of it, and nothing else is one. */
+static void numbers(void **state)
+{
+	static const uint64_t known[] = { 0, 1, 77, 65535, (1 << 24) - 1 };
+	struct buffer b = make(16, 64, 2);
+	struct buffer_fault fault;
+	uint64_t number = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		assert_true(pattern_number(pattern_word(known[i], 3), 3, &number));
+		assert_int_equal(number, known[i]);
+		assert_false(pattern_number(pattern_word(known[i], 3), 4, &number));
+		assert_false(pattern_number(~pattern_word(known[i], 3), 3, &number));
+		buffer_put(&b, 1, known[i]);
+		assert_true(buffer_holds(&b, 1, BUFFER_ANY, MARKER_NONE, &fault));
+		b.base[64 + 13] ^= 4;
+		assert_false(buffer_holds(&b, 1, BUFFER_ANY, MARKER_NONE, &fault));
+		assert_int_equal(fault.byte, 13);
+	}
+	buffer_wipe(&b, 1);
+	assert_false(buffer_holds(&b, 1, BUFFER_ANY, MARKER_NONE, &fault));
+	free(b.base);
+}
+
+static void headers_and_numbers(void **state)
+{
+	struct buffer_claim claim = { .written = 1, .perhaps = 1, .marker = MARKER_ANY };
+	struct buffer b = make(20, 64, 1);
+
+	(void)state;
+	b.header = 40;
+	buffer_fill(&b);
+	assert_int_equal(b.base[0] | b.base[39], 0);
+	assert_int_equal(b.base[40], 0xaf); /* of the first word of slot 0 */
+	memset(b.base, 0x6b, 40);
+	b.base[59] = 200;
+	assert_int_equal(check_lossy(&b, claim), 0);
+	b.base[58] ^= 1;
+	assert_int_equal(check_lossy(&b, claim), 1);
+	b.base[58] ^= 1;
+	b.base[60] = 1; /* behind it */
+	assert_int_equal(check_lossy(&b, claim), 1);
+	free(b.base);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -428,6 +537,10 @@ int main(void)
 		cmocka_unit_test(several_regions),
 		cmocka_unit_test(the_first_fault_stays),
 		cmocka_unit_test(gaps_are_watched), cmocka_unit_test(reuse),
+		cmocka_unit_test(perhaps_there),
+		cmocka_unit_test(shuffled),
+		cmocka_unit_test(headers_and_numbers),
+		cmocka_unit_test(numbers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -211,6 +211,8 @@ static void refused_by_name(void **state)
 		{ "-s 8M -Q 3", "--signal 3", "--tx-depth 2" },
 		{ "-T 0", "--tos 0: ", "add --rdma-cm" },
 		{ "--tos 255", "--tos 255: ", "add --rdma-cm" },
+		{ "-R -c uc", "--rdma-cm", "--connection: " },
+		{ "-c ud --rdma-cm --op send", "--rdma-cm", "or use rc" },
 		{ "-t 64 -l 65", "--batch 65", "--tx-depth 64" },
 		{ "-s 1M -l 9", "--batch 9", "--tx-depth 8" },
 		{ "-n 10 -D 3", "--iters 10", "--duration 3" },

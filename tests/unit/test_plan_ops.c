@@ -64,6 +64,9 @@ static void lists(void **state)
 		   "send:lat send:bw send_imm:lat send_imm:bw write:lat write:bw write_imm:lat "
 		   "write_imm:bw read:lat read:bw cas:lat cas:bw fadd:lat fadd:bw");
 	check_plan("--test lat", "write:lat");
+	check_plan("-c uc --op all", "send:bw send_imm:bw write:bw write_imm:bw");
+	check_plan("-c ud --op all --test lat", "send:lat send_imm:lat");
+	check_plan("-c ud", "send:lat send:bw send:bw send_imm:lat send_imm:bw send_imm:bw");
 }
 
 /* Each point of a list is the one that its operation and test alone would give. */
@@ -121,6 +124,35 @@ static void bad_lists(void **state)
 	}
 }
 
+/* A datagram has one packet: the default is the MTU, and what was asked for is not cut. */
+static void datagrams(void **state)
+{
+	struct caps small = roomy;
+	struct point p;
+
+	(void)state;
+	small.active_mtu = 1024;
+	assert_int_equal(fit("-c ud --op send", &roomy, &small, &p), 0);
+	assert_int_equal(p.size.value, 1024);
+	assert_int_equal(p.depth.value, 128); /* 8 MiB / 1 KiB is more */
+	assert_int_equal(p.signal.value, 32);
+	assert_int_equal(fit("-c ud --op send", &roomy, &roomy, &p), 0);
+	assert_int_equal(p.size.value, 4096);
+	assert_int_equal(p.signal.value, 16); /* 64 KiB / 4 KiB */
+	assert_int_equal(fit("-c ud --op send -m 256", &roomy, &roomy, &p), 0);
+	assert_int_equal(p.size.value, 256);
+	assert_int_equal(fit("-c ud --op send --test lat", &small, &roomy, &p), 0);
+	assert_int_equal(p.size.value, 8);
+	assert_int_equal(fit("-c ud --op send -s 1K", &small, &roomy, &p), 0);
+	assert_int_equal(fit("-c ud --op send -s 1025", &small, &roomy, &p), -EOPNOTSUPP);
+	assert_non_null(strstr(fail_last()->text, "--size 1025 with --connection UD"));
+	assert_non_null(strstr(fail_last()->text, "MTU of 1024 bytes"));
+	assert_int_equal(fit("-c uc --op send -s 1025", &small, &roomy, &p), 0);
+	assert_int_equal(fit("-c ud --op send -s 1K", &roomy, &roomy, &p), 0);
+	p.mtu.value = 512; /* as a server sees it */
+	assert_int_equal(plan_check_limits(&p, &roomy, "it"), -EOPNOTSUPP);
+}
+
 /* Of tests the words are known to the option itself. */
 static void bad_tests(void **state)
 {
@@ -170,6 +202,15 @@ static void refused(void **state)
 		{ "--op fadd --offset 1", "--offset 1 with --align 4096: atomics" },
 		{ "--op fadd --align 4", "--offset 0 with --align 4: atomics" },
 		{ "--op cas --align 1", "--offset 0 with --align 1: atomics" },
+		{ "-c uc --op read", "--op read with --connection UC: UC does not have it, as "
+				     "reads and atomics are answered, and nothing is here; it "
+				     "has send, send_imm, write, write_imm" },
+		{ "-c UD --op write", "--op write with --connection UD: UD does not have it, as "
+				      "a datagram names a queue pair, and no address of its "
+				      "memory; it has send, send_imm" },
+		{ "--connection=ud --op fadd --test lat", "--op fadd with --connection UD" },
+		{ "-c uc --op send --test lat --loss-timeout 10", "--loss-timeout with "
+								  "--stall-timeout" },
 		{ "-q 8 -s 1M -l 2 -t 1", "--batch 2 with --tx-depth 1" },
 		{ "-q 128 -s 1M -Q 3", "--signal 3 with --tx-depth 2" },
 	};
@@ -198,6 +239,8 @@ static void accepted(void **state)
 		"--op fadd --align 8", "--op write --offset 1", "--op write --align 4",
 		"--test lat --direction in", "--test lat -q 1", "-q 1024 -b", "--op read -s 1",
 		"--op cas --test lat --align 64 --offset 56",
+		"-c RC --op cas", "-c uc --op write_imm", "--transport UD --op send_imm --test lat",
+		"-c rc --test lat --loss-timeout 10", "-c uc --test bw --loss-timeout 10",
 	};
 	struct point p;
 
@@ -420,6 +463,7 @@ int main(void)
 		cmocka_unit_test(lists_are_their_parts),
 		cmocka_unit_test(bad_lists),
 		cmocka_unit_test(bad_tests),
+		cmocka_unit_test(datagrams),
 		cmocka_unit_test(refused),
 		cmocka_unit_test(accepted),
 		cmocka_unit_test(defaults_of_atomics),

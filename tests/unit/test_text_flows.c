@@ -381,6 +381,51 @@ static void warnings(void **state)
 	free(text);
 }
 
+/* 990 of 1,030 are 96.117 %: 40 lost are 3.883 %. */
+static void losses(void **state)
+{
+	struct fixture *f = *state;
+	char *text;
+
+	plan(f, "-c ud --op send -s 1000");
+	fill_measure(&f->client, 1000, SECOND);
+	fill_measure(&f->server, 960, SECOND);
+	f->server.receiver = true;
+	f->server.received = 990;
+	text = result_text(f, false);
+	expect(text, "\nclient to server: sent 1,030, received 990, lost 40 (3.883 %)\n");
+	expect_no(text, "server to client");
+	free(text);
+	f->result.side[SIDE_SERVER].measure = NULL; /* the run failed before it told */
+	text = result_text(f, false);
+	expect(text, "\nclient to server: sent 1,030, delivered: unknown\n");
+	free(text);
+}
+
+static void losses_of_others(void **state)
+{
+	struct fixture *f = *state;
+	char *text;
+
+	plan(f, "-c uc --op send --test lat --direction in");
+	fill_measure(&f->client, 1000, SECOND);
+	fill_measure(&f->server, 1000, SECOND);
+	f->server.received = 1029;
+	f->server.divisor = 2;
+	text = result_text(f, false);
+	expect(text, "\nserver to client: sent 1,030, answered 1,029, lost 1 (0.097 %)\n");
+	free(text);
+	plan(f, "-c uc --op write -b");
+	text = result_text(f, false);
+	expect(text, "\nclient to server: sent 1,030, delivered: unknown\n"
+		     "server to client: sent 1,030, delivered: unknown\n");
+	free(text);
+	plan(f, "--op send"); /* what is reliable loses nothing */
+	text = result_text(f, false);
+	expect_no(text, "lost");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -396,6 +441,8 @@ int main(void)
 		TEST(counters),
 		TEST(counters_up_to_the_edge),
 		TEST(warnings),
+		TEST(losses),
+		TEST(losses_of_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
