@@ -132,7 +132,7 @@ static struct ibv_qp *create_qp(const struct queue_group *g, const struct device
 		attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 		attr.send_ops_flags = shape->calls;
 	}
-	qp = shape->transport->create(d->context, &attr); /* with a PD alone it is ibv_create_qp() */
+	qp = shape->transport->create(d->context, &attr);
 	if (qp)
 		*granted = attr.cap.max_inline_data;
 	return qp;

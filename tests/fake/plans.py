@@ -95,7 +95,7 @@ def draw_buffers(r, plan):
 def draw_receives(r, plan, depth, rx_depth):
     """Of one queue for all; given back in lists, of which the last may stay. How many there are."""
     args = plan.args
-    if all(op in RECEIVES for op in plan.ops) and r.random() < 0.3:
+    if args.get('connection') != 'uc' and all(op in RECEIVES for op in plan.ops) and r.random() < 0.3:
         args['srq'] = None
         rx_depth = args.get('rx-depth', min(2 * depth * args.get('qp', 1), 4096))
     if 'lat' not in plan.tests and r.random() < 0.3:
@@ -371,6 +371,7 @@ REFUSALS = (
     (2, {'post-api': 'new'}, {}, 'write', 'bw', "--post-api 'new'"),
     (3, {'post-api': 'wr'}, {'wr_api': 0}, 'read', 'bw', '--post-api wr: '),
     (2, {'srq': None}, {}, 'write', 'bw', '--srq with --op write'),
+    (2, {'srq': None, 'connection': 'uc'}, {}, 'send', 'bw', '--srq with --connection UC'),
     (2, {'srq': None}, {}, 'read', 'lat', '--srq with --op read'),
     (3, {'srq': None}, {'max_srq_wr': 0}, 'send', 'bw', '--srq: '),
     (3, {'srq': None, 'rx-depth': 65}, {'max_srq_wr': 64}, 'send', 'bw', '--rx-depth 65'),

@@ -157,6 +157,23 @@ static struct pending *last(struct ibv_qp_ex *ex)
 	return p;
 }
 
+/* Where a datagram goes, which is said before its data are. */
+static void set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t qpn, uint32_t qkey)
+{
+	struct fake_calls *c = qp_of(ex)->calls;
+	struct pending *p = c->count ? &c->pending[c->count - 1] : NULL;
+
+	if (c->error)
+		return;
+	if (!p || p->has_data || ex->qp_base.qp_type != IBV_QPT_UD) {
+		report_violation("an address of no datagram");
+		return;
+	}
+	p->wr.wr.ud.ah = ah;
+	p->wr.wr.ud.remote_qpn = qpn;
+	p->wr.wr.ud.remote_qkey = qkey;
+}
+
 static void set_sge_list(struct ibv_qp_ex *ex, size_t count, const struct ibv_sge *list)
 {
 	struct pending *p = last(ex);
@@ -244,6 +261,7 @@ static void set_calls(struct fake_qp *q, uint64_t ops)
 	ex->wr_start = start;
 	ex->wr_complete = complete;
 	ex->wr_abort = drop;
+	ex->wr_set_ud_addr = set_ud_addr;
 	ex->wr_set_sge = set_sge;
 	ex->wr_set_sge_list = set_sge_list;
 	ex->wr_set_inline_data = set_inline_data;
