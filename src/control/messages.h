@@ -60,8 +60,14 @@ struct message_accept {
 	bool kept; /* they are the last row's; absent is no */
 };
 
+/*
+ * Those of many queue pairs come in as many messages as it takes, in order, each of which but the
+ * last has ENDPOINTS_MOST of them and all of which have the same buffer.
+ */
+#define ENDPOINTS_MOST 2048
+
 struct message_endpoints {
-	uint32_t count;
+	uint32_t count; /* in this message */
 	const uint32_t *qpn, *psn, *rkey; /* when encoding */
 	uint32_t *qpn_out, *psn_out, *rkey_out; /* when decoding: room for `count` */
 	uint64_t address;

@@ -436,22 +436,27 @@ always_inline void load(struct lane *l, const struct traits t)
 			/* Arrivals first: a peer that waits for a receive cannot be hurried. */
 			if (t.receives)
 				came = poll_receives(l, g, t);
+			/* No edge waits until thousands of queue pairs have had their turn. */
 			for (uint32_t i = 0; t.sends && i < (t.paced ? 1 : g->qps); i++) {
 				const uint64_t posted = g->qp[i].posted;
+				int n;
 
 				if (!t.paced && fill_window(l, &g->qp[i], t))
 					return;
 				quiet &= g->qp[i].posted == posted;
-				sent |= poll_sends(l, g, t);
-				if (__builtin_expect(sent < 0, 0))
+				n = poll_sends(l, g, t);
+				if (__builtin_expect(n < 0, 0))
 					return;
+				if (n)
+					lane_passed(l);
+				sent |= n;
 			}
 			if (__builtin_expect(came < 0, 0))
 				return;
 			quiet &= !(came | sent);
-			if (came | sent)
+			if (came)
 				lane_passed(l);
-			else
+			else if (!sent)
 				idle(l, t);
 		}
 		if (t.sends && !t.receives && l->limit != UINT64_MAX && lane_all_sent(l))

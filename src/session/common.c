@@ -112,23 +112,36 @@ int session_take_facts(struct session *s, json_t *json, struct message_facts *m)
 	return 0;
 }
 
-int session_send_endpoints(struct row *r)
+/* How many of them the message has that begins with number `at`. */
+static uint32_t endpoints_from(const struct endpoints *e, uint32_t at)
 {
-	struct message_endpoints m = {
-		.count = r->ours.count, .qpn = r->ours.qpn, .psn = r->ours.psn,
-		.rkey = r->ours.rkey, .address = r->ours.address, .lid = r->ours.lid,
-		.cm_port = r->ours.cm_port,
-	};
-
-	gid_text(&r->ours.gid, m.gid, sizeof(m.gid));
-	return dialog_send(r->session, message_endpoints(&m));
+	return e->count - at < ENDPOINTS_MOST ? e->count - at : ENDPOINTS_MOST;
 }
 
-int session_take_endpoints(struct row *r)
+int session_send_endpoints(struct row *r)
+{
+	const struct endpoints *e = &r->ours;
+	int rc = 0;
+
+	for (uint32_t at = 0; !rc && at < e->count; at += ENDPOINTS_MOST) {
+		struct message_endpoints m = {
+			.count = endpoints_from(e, at), .qpn = e->qpn + at, .psn = e->psn + at,
+			.rkey = e->rkey + at, .address = e->address, .lid = e->lid,
+			.cm_port = e->cm_port,
+		};
+
+		gid_text(&e->gid, m.gid, sizeof(m.gid));
+		rc = dialog_send(r->session, message_endpoints(&m));
+	}
+	return rc;
+}
+
+static int take_endpoints(struct row *r, uint32_t at)
 {
 	struct endpoints *e = &r->theirs;
 	struct message_endpoints m = {
-		.count = e->count, .qpn_out = e->qpn, .psn_out = e->psn, .rkey_out = e->rkey,
+		.count = endpoints_from(e, at), .qpn_out = e->qpn + at, .psn_out = e->psn + at,
+		.rkey_out = e->rkey + at,
 	};
 	const char *key;
 	json_t *json;
@@ -147,6 +160,15 @@ int session_take_endpoints(struct row *r)
 	e->address = m.address;
 	e->lid = m.lid;
 	e->cm_port = m.cm_port;
+	return rc;
+}
+
+int session_take_endpoints(struct row *r)
+{
+	int rc = 0;
+
+	for (uint32_t at = 0; !rc && at < r->theirs.count; at += ENDPOINTS_MOST)
+		rc = take_endpoints(r, at);
 	return rc;
 }
 

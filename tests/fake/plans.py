@@ -332,6 +332,7 @@ REFUSALS = (
     (2, {'rate': '2G'}, {}, 'write', 'bw', '--rate 2G with'),
     (2, {'rate': '1Gb'}, {}, 'write', 'bw', "--rate '1Gb'"),
     (2, {'qp': 0}, {}, 'write', 'bw', '--qp'),
+    (2, {'qp': 4097}, {}, 'write', 'bw', '--qp'),
     (2, {'tos': 4}, {}, 'write', 'bw', '--tos 4: '),
     (2, {'rdma-cm': None, 'tos': 4, 'tclass': 8}, {}, 'write', 'bw', '--tos 4 with --tclass 8: '),
     (2, {'rdma-cm': None, 'tos': 256}, {}, 'write', 'bw', '--tos'),
