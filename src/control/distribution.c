@@ -225,6 +225,43 @@ int measure_check(const struct measure *m, const char **key)
 	return 0;
 }
 
+static const struct field thread_fields[] = {
+	FIELD(struct measure_thread, cpu, MAYBE_I32),
+	FIELD_AS(struct measure_thread, node, MAYBE_I32, "numa_node"),
+	FIELD_AS(struct measure_thread, t0, U64, "begin_ns"),
+	FIELD_AS(struct measure_thread, t1, U64, "end_ns"),
+	FIELD_AS(struct measure_thread, count, U64, "messages"),
+};
+
+json_t *threads_encode(const struct measure *m)
+{
+	json_t *list = json_array();
+
+	for (uint32_t i = 0; i < m->threads; i++)
+		json_array_append_new(list, fields_encode(thread_fields, COUNT(thread_fields),
+							  &m->thread[i]));
+	return list;
+}
+
+int threads_decode(const json_t *list, struct measure *m, const char **key)
+{
+	*key = "threads";
+	m->threads = 0;
+	if (!json_is_array(list) || json_array_size(list) > MEASURE_THREADS)
+		return -EBADMSG;
+	for (; m->threads < json_array_size(list); m->threads++) {
+		struct measure_thread *t = &m->thread[m->threads];
+
+		if (fields_decode(thread_fields, COUNT(thread_fields),
+				  json_array_get(list, m->threads), t, key))
+			return -EBADMSG;
+		*key = "end_ns";
+		if (t->t1 < t->t0 || t->t1 >= MESSAGE_CLOCK_MAX)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
 static const struct field moves_fields[] = {
 	FIELD(struct counter_moves, valid, BOOL),
 	FIELD(struct counter_moves, more, U32),

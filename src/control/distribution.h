@@ -37,6 +37,10 @@ int series_decode(const json_t *json, struct series *s);
 json_t *counters_encode(const struct counter_moves *c);
 int counters_decode(const json_t *json, struct counter_moves *c, const char **key);
 
+/* What each data thread of a side had. */
+json_t *threads_encode(const struct measure *m);
+int threads_decode(const json_t *list, struct measure *m, const char **key);
+
 /* Refuses values of the right type that nothing can be computed with. */
 int measure_check(const struct measure *m, const char **key);
 

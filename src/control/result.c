@@ -49,6 +49,7 @@ json_t *message_result(const struct measure *m)
 	json_object_set_new(json, "window",
 			    fields_encode(window_fields, COUNT(window_fields), &m->window));
 	json_object_set_new(json, "cpu", fields_encode(cpu_fields, COUNT(cpu_fields), &m->cpu));
+	json_object_set_new(json, "threads", threads_encode(m));
 	json_object_set_new(json, "counters", counters_encode(&m->counters));
 	json_object_set_new(json, "latency", distribution_encode(&m->latency, m->divisor));
 	if (m->pace.active)
@@ -68,6 +69,8 @@ int message_get_result(const json_t *json, struct measure *m, const char **key)
 		rc = fields_decode_inner(cpu_fields, COUNT(cpu_fields), json, "cpu", &m->cpu, key);
 	if (!rc)
 		rc = measure_check(m, key);
+	if (!rc)
+		rc = threads_decode(json_object_get(json, "threads"), m, key);
 	if (!rc)
 		rc = counters_decode(json, &m->counters, key);
 	if (!rc)

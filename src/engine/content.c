@@ -13,7 +13,7 @@
 
 static uint32_t slot_of(const struct lane_content *c, const struct lane_qp *q, uint64_t n)
 {
-	return q->index * c->slots + (uint32_t)(n % c->slots);
+	return (c->first + q->index) * c->slots + (uint32_t)(n % c->slots);
 }
 
 static uint64_t number_of(const struct lane_content *c, const struct lane_qp *q, uint64_t n)
@@ -61,8 +61,8 @@ void lane_inspect_at(struct lane *l, const struct lane_qp *q, uint64_t n, uint32
 		return;
 	if (!l->measure->data_errors++)
 		snprintf(l->measure->data_fault, sizeof(l->measure->data_fault),
-			 "first in message %" PRIu64 " of queue pair %u: %s", n + 1, q->index,
-			 text);
+			 "first in message %" PRIu64 " of queue pair %u: %s", n + 1,
+			 l->content->first + q->index, text);
 }
 
 void lane_inspect_reads(struct lane *l, const struct lane_qp *q, uint64_t done)

@@ -8,6 +8,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <infiniband/verbs.h>
@@ -89,6 +90,7 @@ static inline uint32_t wrid_qp(uint64_t id)
 struct lane_content {
 	void *out, *in;      /* buffers; NULL: nothing is made here, nothing comes here */
 	uint32_t slots, all; /* of a queue pair, of all */
+	uint32_t first;      /* queue pairs of other lanes before this one's */
 	bool placed;         /* messages name their place; else that is their receive's */
 	bool reads;          /* what comes home is always that of its slot, and wiped once seen */
 	bool lossy;          /* which message has come is told by its content alone */
@@ -122,7 +124,7 @@ struct lane_qp {
 	uint64_t next_immediate; /* lossy: at least that number comes next */
 	struct ibv_send_wr *wr;     /* ring of wr_count requests, each for one slot */
 	uint32_t at;                /* the next of the ring */
-	uint32_t index;
+	uint32_t index; /* of the lane's */
 	uint32_t unsignalled; /* posted since the last one that asked for a completion */
 	uint32_t signalled;   /* how many asked; one in K of them is stamped */
 	uint64_t *stamps; /* ring, ticks; a message's is found by its number */
@@ -143,8 +145,8 @@ struct lane_shared {
 	struct ibv_recv_wr *recv; /* by number, which is their wr_id */
 	struct ibv_recv_wr *first, *last; /* to be given back, in a chain */
 	uint32_t count, owed;
-	uint32_t slots; /* of the buffer, through which they go in turn */
-	bool *used;     /* by slot: something has come there */
+	uint32_t from, slots; /* of the buffer's slots, those that they go through in turn */
+	bool *used;           /* by slot, from the first of them on: something has come there */
 	struct {
 		uint32_t qpn, index;
 	} *qp; /* by qpn, from its place on; index UINT32_MAX: none */
@@ -238,6 +240,21 @@ struct lane {
 
 	struct pace pace; /* only instances for it look */
 };
+
+/*
+ * Several lanes of a row run at once, and what one of them writes shares no cache line with what
+ * another one touches: each part that is written in a loop begins on a line of its own and fills
+ * its last one. All of it, and what it points to, is allocated by lines (session/threads.h).
+ */
+#define LANE_FILLS_LINES(type) \
+	_Static_assert(sizeof(type) % LANE_LINE == 0 && _Alignof(type) % LANE_LINE == 0, \
+		       #type " shares a cache line")
+LANE_FILLS_LINES(struct lane_control);
+LANE_FILLS_LINES(struct lane_report);
+LANE_FILLS_LINES(struct lane_qp);
+LANE_FILLS_LINES(struct lane);
+_Static_assert(offsetof(struct lane, count) % LANE_LINE == 0,
+	       "what is only read in a loop shares a cache line with what is written");
 
 /* How a side takes part in a row. */
 enum lane_role {

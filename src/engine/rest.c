@@ -96,6 +96,14 @@ enum rest lane_rest(struct lane *l)
 	return sleep_once(l, l->rest);
 }
 
+void lane_rest_wake(const struct lane_rest *r)
+{
+	uint64_t one = 1;
+
+	if (write(r->wake_fd, &one, sizeof(one)) < 0)
+		return; /* the counter is full: it is awake already */
+}
+
 void lane_rest_end(struct lane_rest *r)
 {
 	for (uint32_t i = 0; i < r->cqs; i++)

@@ -43,6 +43,9 @@ enum rest {
  */
 enum rest lane_rest(struct lane *l);
 
+/* For the control thread: the stop word has changed. */
+void lane_rest_wake(const struct lane_rest *r);
+
 /* Acknowledges what has been taken: before the completion queues can be destroyed. */
 void lane_rest_end(struct lane_rest *r);
 

@@ -331,7 +331,7 @@ always_inline int take_receives(struct lane *l, const struct ibv_wc *wc, int n,
 static int take_one_shared(struct lane *l, const struct ibv_wc *wc, const struct traits t)
 {
 	struct lane_shared *s = l->shared;
-	uint32_t number = (uint32_t)wc->wr_id, slot = number % s->slots;
+	uint32_t number = (uint32_t)wc->wr_id, place = number % s->slots;
 	struct lane_qp *q;
 
 	if (__builtin_expect(wc->status != IBV_WC_SUCCESS, 0)) {
@@ -351,8 +351,8 @@ static int take_one_shared(struct lane *l, const struct ibv_wc *wc, const struct
 	if (l->content && l->content->placed)
 		lane_inspect(l, q, q->received);
 	else if (l->content)
-		lane_inspect_at(l, q, q->received, slot);
-	s->used[slot] = true;
+		lane_inspect_at(l, q, q->received, s->from + place);
+	s->used[place] = true;
 	q->received++;
 	l->received++;
 	l->count++;

@@ -71,6 +71,54 @@ int numa_place_thread(int node)
 	return numa_run_on_node(node) ? -errno : 0;
 }
 
+uint32_t numa_choose_cpus(const struct cpu_choice *c, int *cpu, uint32_t room)
+{
+	uint32_t n = 0;
+
+	for (int pass = 0; pass < 2 && !n; pass++)
+		for (int i = 0; i < c->cpus && n < room; i++)
+			if (c->allowed(c->sets, i) && (pass || c->near(c->sets, i)))
+				cpu[n++] = i;
+	return n;
+}
+
+struct sets {
+	cpu_set_t allowed;
+	int node;
+};
+
+static bool is_allowed(const void *sets, int cpu)
+{
+	return CPU_ISSET(cpu, &((const struct sets *)sets)->allowed);
+}
+
+static bool is_near(const void *sets, int cpu)
+{
+	int node = ((const struct sets *)sets)->node;
+
+	return node >= 0 && numa_node_of_cpu(cpu) == node;
+}
+
+uint32_t numa_cpus(int node, int *cpu, uint32_t room)
+{
+	struct sets sets = { .node = numa_available() < 0 ? -1 : node };
+	const struct cpu_choice c = { is_allowed, is_near, &sets, CPU_SETSIZE };
+
+	/* More CPUs than the set has room for: the kernel refuses, and nothing is pinned. */
+	if (sched_getaffinity(0, sizeof(sets.allowed), &sets.allowed))
+		return 0;
+	return numa_choose_cpus(&c, cpu, room);
+}
+
+int numa_pin_thread(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
+}
+
 int numa_this_node(void)
 {
 	int cpu = sched_getcpu();

@@ -39,4 +39,23 @@ int numa_place_memory(void *at, size_t size, int node);
 /* Lets the calling thread run on the node's CPUs only. 0 or -errno. */
 int numa_place_thread(int node);
 
+/*
+ * The CPUs that data threads are pinned to: those of the node that this thread may run on, in
+ * their order; all that it may run on where the node is -1 or has none of them. At most `room`;
+ * returns how many, 0 when it cannot be known.
+ */
+uint32_t numa_cpus(int node, int *cpu, uint32_t room);
+
+/* The same of given sets. */
+struct cpu_choice {
+	bool (*allowed)(const void *sets, int cpu);
+	bool (*near)(const void *sets, int cpu); /* on the node */
+	const void *sets;
+	int cpus; /* they are below this */
+};
+uint32_t numa_choose_cpus(const struct cpu_choice *c, int *cpu, uint32_t room);
+
+/* Has the calling thread run on that CPU only. 0 or -errno. */
+int numa_pin_thread(int cpu);
+
 #endif

@@ -361,6 +361,7 @@ static void overview_value(struct option_value *v, uint64_t num)
 static void drop_for_lat(struct options *one, const struct options *defaults)
 {
 	one->qps = defaults->qps;
+	one->threads = defaults->threads;
 	one->batch = defaults->batch;
 	one->recv_batch = defaults->recv_batch;
 	one->signal = defaults->signal;
@@ -498,6 +499,7 @@ static int fill(const struct options *opt, struct point *p)
 
 	memset(p, 0, sizeof(*p));
 	choose(&p->qps, &opt->qps, opt->qps.num, "default");
+	choose(&p->threads, &opt->threads, opt->threads.num, "default");
 	choose(&p->direction, &opt->direction, opt->direction.num, "default");
 	if (opt->bidirectional.given)
 		set(&p->direction, DIRECTION_BOTH, "given");

@@ -116,6 +116,29 @@ static bool qps_in_lat(const struct options *opt, const struct point *p)
 	return lat(p) && p->qps.value > 1;
 }
 
+static bool threads_in_lat(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return lat(p) && p->threads.value > 1;
+}
+
+static bool threads_beyond_qps(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->threads.value > p->qps.value;
+}
+
+static bool threads_by_rate(const struct options *opt, const struct point *p)
+{
+	(void)opt;
+	return p->rate.value && p->threads.value > 1;
+}
+
+static bool samples_of_threads(const struct options *opt, const struct point *p)
+{
+	return opt && opt->samples.given && p->threads.value > 1;
+}
+
 static bool atomic_misaligned(const struct options *opt, const struct point *p)
 {
 	(void)opt;
@@ -351,6 +374,14 @@ static const struct rule rules[] = {
 	  "a latency test has one side that begins; use --direction out or in" },
 	{ qps_in_lat, "qp", "test lat", AT(qps), 0,
 	  "a latency test has one operation in flight; drop --qp or use --test bw" },
+	{ threads_in_lat, "threads", "test lat", AT(threads), 0,
+	  "a latency test has one operation in flight; drop --threads or use --test bw" },
+	{ threads_beyond_qps, "threads", "qp", AT(threads), AT(qps),
+	  "each thread needs a queue pair; lower --threads or raise --qp" },
+	{ threads_by_rate, "threads", "rate", AT(threads), 0,
+	  "messages leave by the schedule of one thread; drop one of them" },
+	{ samples_of_threads, "threads", "samples", AT(threads), 0,
+	  "samples are kept of one thread; drop one of them" },
 	{ atomic_misaligned, "offset", "align", AT(offset), AT(align),
 	  "atomics need both to be multiples of 8" },
 	{ count_overflows, "warmup", "qp", AT(warmup), AT(qps),

@@ -9,6 +9,7 @@
 
 #include "cli/units.h"
 #include "host/counters.h"
+#include "stats/merge.h"
 #include "stats/shape.h"
 
 #define FEW_MESSAGES 100
@@ -20,6 +21,7 @@
 #define FIRST_MADS 14.826 /* ...and ten standard deviations of a normal distribution */
 #define CLOCK_READS 20    /* a latency of fewer of the clock's steps is mostly clock */
 #define BYTES_MAX 1e18    /* a link's rate is what a peer says */
+#define TOGETHER 0.9      /* of the time that threads' windows span they are all open */
 #define LINK_IDLE 0.8     /* below this share of the link's rate it is not the link that limits */
 
 /* Whether there is the doubt in r, and if so what was seen. */
@@ -103,16 +105,71 @@ static bool governor(const struct result *r, char *seen)
 	return seen[0];
 }
 
+/* The node beside the device's that data threads ran on; -1: none, or not known. */
+static int32_t strayed(const struct measure *m, int32_t node)
+{
+	if (m->thread_node >= 0)
+		return m->thread_node == node ? -1 : m->thread_node;
+	for (uint32_t i = 0; i < m->threads; i++)
+		if (m->thread[i].node >= 0 && m->thread[i].node != node)
+			return m->thread[i].node;
+	return -1;
+}
+
 static bool numa(const struct result *r, char *seen)
 {
 	for (int i = 0; i < SIDES; i++) {
 		const struct measure *m = r->side[i].measure;
 		int32_t node = r->side[i].device.numa_node;
+		int32_t ran = m && m->active ? strayed(m, node) : -1;
 
-		if (m && m->active && m->thread_node >= 0 && node >= 0 && m->thread_node != node)
+		if (ran >= 0 && node >= 0)
 			append(seen, "%sthe %s's data thread ran on NUMA node %d, its device %s "
-			       "is on node %d", comma(seen), name_of(r, i), m->thread_node,
+			       "is on node %d", comma(seen), name_of(r, i), ran,
 			       r->side[i].device.name, node);
+	}
+	return seen[0];
+}
+
+/* CPUs that threads are pinned to; 0 where they are not. */
+static uint32_t cpus_of(const struct measure *m)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < m->threads; i++) {
+		uint32_t j = 0;
+
+		if (m->thread[i].cpu < 0)
+			return 0;
+		while (m->thread[j].cpu != m->thread[i].cpu)
+			j++;
+		n += j == i;
+	}
+	return n;
+}
+
+static bool threads_share(const struct result *r, char *seen)
+{
+	for (int i = 0; i < SIDES; i++) {
+		const struct measure *m = r->side[i].measure;
+		uint32_t cpus = m ? cpus_of(m) : 0;
+
+		if (cpus && cpus < m->threads)
+			append(seen, "%sthe %s's %u data threads share %u CPU%s", comma(seen),
+			       name_of(r, i), m->threads, cpus, cpus > 1 ? "s" : "");
+	}
+	return seen[0];
+}
+
+static bool threads_apart(const struct result *r, char *seen)
+{
+	for (int i = 0; i < SIDES; i++) {
+		const struct measure *m = r->side[i].measure;
+
+		if (m && m->opened && m->threads > 1 && measure_overlap(m) < TOGETHER)
+			append(seen, "%sthe windows of the %s's %u data threads were all open for "
+			       "only %.0f %% of their time", comma(seen), name_of(r, i), m->threads,
+			       100 * measure_overlap(m));
 	}
 	return seen[0];
 }
@@ -463,6 +520,9 @@ static const struct {
 	  "measure on the bare machine, or compare only within this one" },
 	{ "governor", governor, "set it with cpupower frequency-set -g performance" },
 	{ "numa", numa, "start rdmeter there under numactl --cpunodebind with the device's node" },
+	{ "threads_share", threads_share, "lower --threads, or let rdmeter run on more CPUs" },
+	{ "threads_apart", threads_apart,
+	  "the rate is no steady one: raise --iters or --duration, keep other load away" },
 	{ "pcie_link", pcie_link, "look at lspci -vv, the slot and the firmware's settings" },
 	{ "few_messages", few_messages, "raise --iters or --duration" },
 	{ "few_samples", few_samples, "raise --iters or --duration" },

@@ -217,6 +217,7 @@ json_t *measure_encode(const struct measure *m)
 	json_object_set_new(json, "messages", !m->active ? json_null() :
 			    fields_encode(count_fields, COUNT(count_fields), m));
 	json_object_set_new(json, "window", window_encode(m));
+	json_object_set_new(json, "threads", threads_encode(m));
 	json_object_set_new(json, "cpu", cpu_encode(&m->cpu));
 	json_object_set_new(json, "counters", encode_counters(&m->counters));
 	json_object_set_new(json, "lat_ns", !m->latency.m.n ? json_null() :
@@ -284,6 +285,8 @@ int measure_decode(const json_t *json, struct measure **m, const char **key)
 		rc = decode_parts(json, into, key);
 	if (!rc)
 		rc = measure_check(into, key);
+	if (!rc)
+		rc = threads_decode(json_object_get(json, "threads"), into, key);
 	if (!rc)
 		rc = decode_counters(json_object_get(json, "counters"), &into->counters, key);
 	if (!rc)

@@ -12,6 +12,7 @@
 #include "report/columns.h"
 #include "report/text_doubt.h"
 #include "report/text_pace.h"
+#include "report/text_threads.h"
 #include "verbs/transport.h"
 
 #define LABEL 13
@@ -119,7 +120,7 @@ static bool is_beside_the_point(const struct point *p, const struct option_row *
 	       ((s == &p->rx_depth || s == &p->recv_batch || s == &p->srq) && !op->receives) ||
 	       (s == &p->tos && !p->rdma_cm.value) ||
 	       (s == &p->inline_size && !op_has(op, TRAIT_INLINES)) ||
-	       (s == &p->mr && p->qps.value == 1) ||
+	       ((s == &p->mr || s == &p->threads) && p->qps.value == 1) ||
 	       (s == &p->stamp && p->test.value == TEST_LAT);
 }
 
@@ -495,6 +496,7 @@ void text_result(FILE *out, const struct result *r, bool utf8)
 	print_count(out, side_name(r, SIDE_CLIENT), r->side[SIDE_CLIENT].measure);
 	print_count(out, "server", r->side[SIDE_SERVER].measure);
 	text_counters(out, r);
+	text_threads(out, r);
 	print_cpu(out, r);
 	print_clock(out, r);
 }

@@ -28,9 +28,9 @@ void keep_buffer(struct buffer *kept, struct buffer *b)
 
 static bool same_shape(const struct queues_shape *a, const struct queues_shape *b)
 {
-	return a->transport == b->transport && a->count == b->count && a->depth == b->depth &&
-	       a->rx_depth == b->rx_depth && a->sges == b->sges && a->srq == b->srq &&
-	       a->events == b->events && a->calls == b->calls &&
+	return a->transport == b->transport && a->count == b->count && a->threads == b->threads &&
+	       a->depth == b->depth && a->rx_depth == b->rx_depth && a->sges == b->sges &&
+	       a->srq == b->srq && a->events == b->events && a->calls == b->calls &&
 	       a->inline_size == b->inline_size && a->inline_exact == b->inline_exact;
 }
 

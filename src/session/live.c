@@ -78,7 +78,7 @@ void live_heard(struct live *l, const struct message_beat *beat)
 static bool read_mark(const struct live *l, const struct row *r, struct lane_mark *m)
 {
 	if (r->lane)
-		return lane_read_mark(&r->report, m);
+		return threads_mark(&r->threads, m);
 	*m = l->heard;
 	return l->hears;
 }

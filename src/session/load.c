@@ -4,19 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/fail.h"
 #include "session/shared.h"
 #include "session/verify.h"
-
-/* Zeroed, on cache lines of its own: what one thread writes shares none with another's. */
-static void *alloc_lines(size_t size)
-{
-	size_t rounded = (size + LANE_LINE - 1) / LANE_LINE * LANE_LINE;
-	void *p = aligned_alloc(LANE_LINE, rounded);
-
-	return p ? memset(p, 0, rounded) : NULL;
-}
 
 static uint32_t round_up(uint32_t value, uint32_t to)
 {
@@ -32,29 +25,28 @@ static uint32_t power_of_two_from(uint64_t value)
 	return p;
 }
 
-/* Where the peer's part for this queue pair and slot begins. */
-static uint64_t remote_of(const struct row *r, const struct lane_qp *q, uint32_t slot)
+/* Where the peer's part for queue pair n, of all, and slot begins. */
+static uint64_t remote_of(const struct row *r, uint32_t n, uint32_t slot)
 {
-	uint32_t region = q->index * point_slots(&r->point);
+	uint32_t region = n * point_slots(&r->point);
 
 	if (point_op(&r->point)->flow != FLOW_COUNTER)
 		return r->theirs.address + (region + slot) * point_stride(&r->point);
 	return r->theirs.address + (r->point.atomic_target.value == ATOMIC_SHARED ? 0 :
-				    q->index * point_stride(&r->point));
+				    n * point_stride(&r->point));
 }
 
-static void set_remote(struct ibv_send_wr *wr, const struct row *r, const struct lane_qp *q,
-		       uint64_t address)
+static void set_remote(struct ibv_send_wr *wr, const struct row *r, uint32_t n, uint64_t address)
 {
 	if (r->queues.transport->datagrams)
 		return; /* see load_address() */
 	if (point_op(&r->point)->flow == FLOW_COUNTER) {
 		wr->wr.atomic.remote_addr = address;
-		wr->wr.atomic.rkey = r->theirs.rkey[q->index];
+		wr->wr.atomic.rkey = r->theirs.rkey[n];
 		wr->wr.atomic.compare_add = 1; /* what fadd adds */
 	} else {
 		wr->wr.rdma.remote_addr = address;
-		wr->wr.rdma.rkey = r->theirs.rkey[q->index];
+		wr->wr.rdma.rkey = r->theirs.rkey[n];
 	}
 }
 
@@ -80,27 +72,27 @@ static void split(struct ibv_sge *sge, const struct row *r, uint64_t address, ui
  * A request with its scatter entries beside it. Requests of a ring go through the slots in turn;
  * a ring of lists is long enough that no list meets itself.
  */
-static int build_sends(struct row *r, struct lane_qp *q)
+static int build_sends(struct row *r, const struct lane *l, struct lane_qp *q, uint32_t n)
 {
 	const struct buffer *b = &r->local;
 	uint32_t slots = b->slots / r->queues.count;
 	uint32_t sges = (uint32_t)r->point.sge.value;
 	struct ibv_sge *sge;
 
-	q->wr = calloc(r->lane->wr_count, sizeof(*q->wr) + sges * sizeof(*sge));
+	q->wr = alloc_lines(l->wr_count * (sizeof(*q->wr) + sges * sizeof(*sge)));
 	if (!q->wr)
 		return -ENOMEM;
-	sge = (struct ibv_sge *)(q->wr + r->lane->wr_count);
-	q->results = (volatile uint64_t *)(b->base + q->index * slots * b->stride);
-	for (uint32_t i = 0; i < r->lane->wr_count; i++) {
-		uint32_t slot = q->index * slots + i % slots;
+	sge = (struct ibv_sge *)(q->wr + l->wr_count);
+	q->results = (volatile uint64_t *)(b->base + n * slots * b->stride);
+	for (uint32_t i = 0; i < l->wr_count; i++) {
+		uint32_t slot = n * slots + i % slots;
 
 		q->wr[i].sg_list = &sge[i * sges];
 		q->wr[i].num_sge = (int)sges;
 		split(q->wr[i].sg_list, r, (uintptr_t)b->base + slot * b->stride,
-		      buffer_mr(b, q->index)->lkey, b->header);
+		      buffer_mr(b, n)->lkey, b->header);
 		q->wr[i].opcode = point_op(&r->point)->opcode;
-		set_remote(&q->wr[i], r, q, remote_of(r, q, i % slots));
+		set_remote(&q->wr[i], r, n, remote_of(r, n, i % slots));
 	}
 	return 0;
 }
@@ -111,7 +103,8 @@ struct ibv_recv_wr *load_receives(const struct row *r, uint32_t count, uint32_t 
 {
 	const struct buffer *b = &r->target;
 	uint32_t sges = (uint32_t)r->point.sge.value, each = b->slots / r->queues.count;
-	struct ibv_recv_wr *recv = calloc(count, sizeof(*recv) + sges * sizeof(struct ibv_sge));
+	struct ibv_recv_wr *recv =
+		alloc_lines(count * (sizeof(*recv) + sges * sizeof(struct ibv_sge)));
 	struct ibv_sge *sge = (struct ibv_sge *)(recv + count);
 
 	for (uint32_t i = 0; recv && i < count; i++) {
@@ -126,85 +119,89 @@ struct ibv_recv_wr *load_receives(const struct row *r, uint32_t count, uint32_t 
 	return recv;
 }
 
-static int build_receives(struct row *r, struct lane_qp *q)
+static int build_receives(struct row *r, const struct lane *l, struct lane_qp *q, uint32_t n)
 {
-	uint32_t slots = r->target.slots / r->queues.count, count = r->lane->recv_count;
+	uint32_t slots = r->target.slots / r->queues.count;
 
-	q->recv = load_receives(r, count, q->index * slots, slots);
-	for (uint32_t i = 0; q->recv && i < count; i++)
+	q->recv = load_receives(r, l->recv_count, n * slots, slots);
+	for (uint32_t i = 0; q->recv && i < l->recv_count; i++)
 		q->recv[i].wr_id = wrid_make(q->index, 0);
 	return q->recv ? 0 : -ENOMEM;
 }
 
-static int build_qp(struct row *r, uint32_t i)
+/* Number i of the worker's. */
+static int build_qp(struct row *r, const struct worker *w, uint32_t i)
 {
-	struct lane *l = r->lane;
+	const struct lane *l = w->lane;
 	struct lane_qp *q = &l->qp[i];
 	int rc = 0;
 
-	q->qp = r->queues.qp[i];
+	q->qp = r->queues.qp[w->first + i];
 	q->ex = l->calls ? ibv_qp_to_qp_ex(q->qp) : NULL;
 	q->index = i;
 	if (r->local.base)
-		rc = build_sends(r, q);
-	if (!rc && r->target.base && point_op(&r->point)->receives && !r->queues.srq)
-		rc = build_receives(r, q);
+		rc = build_sends(r, l, q, w->first + i);
+	if (!rc && r->target.base && point_op(&r->point)->receives && !w->lane->shared)
+		rc = build_receives(r, l, q, w->first + i);
 	if (!rc && l->stamp_mask != LANE_NO_STAMPS) {
-		q->stamps = calloc(l->stamp_ring + 1, sizeof(*q->stamps));
+		q->stamps = alloc_lines((l->stamp_ring + 1) * sizeof(*q->stamps));
 		rc = q->stamps ? 0 : -ENOMEM;
 	}
 	if (!rc && l->stamp_mask != LANE_NO_STAMPS && l->pace.active) {
-		q->intended = calloc(l->stamp_ring + 1, sizeof(*q->intended));
+		q->intended = alloc_lines((l->stamp_ring + 1) * sizeof(*q->intended));
 		rc = q->intended ? 0 : -ENOMEM;
 	}
 	return rc;
 }
 
-static int build_groups(struct row *r)
+/* No group has queue pairs of several workers. */
+static int build_groups(const struct row *r, const struct worker *w)
 {
-	struct lane *l = r->lane;
+	const struct queue_group *g = r->queues.group, *end = g + r->queues.groups;
+	struct lane *l = w->lane;
 
-	l->groups = r->queues.groups;
-	l->group = calloc(l->groups, sizeof(*l->group));
+	while (g < end && g->first < w->first)
+		g++;
+	l->group = alloc_lines((size_t)(end - g + 1) * sizeof(*l->group));
 	if (!l->group)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < l->groups; i++) {
-		const struct queue_group *g = &r->queues.group[i];
-
-		l->group[i] = (struct lane_group){
-			.send_cq = g->send_cq, .recv_cq = g->recv_cq, .qp = &l->qp[g->first],
-			.qps = g->count,
+	for (; g < end && g->first < w->first + l->qps; g++)
+		l->group[l->groups++] = (struct lane_group){
+			.send_cq = g->send_cq, .recv_cq = g->recv_cq,
+			.qp = &l->qp[g->first - w->first], .qps = g->count,
 		};
-	}
 	return 0;
 }
 
 #define REST_MS 100 /* a sleep ends after that without a completion... */
 
 /* ...or when an answer is given up. */
-static int longest_rest(const struct row *r)
+static int longest_rest(const struct row *r, const struct lane *l)
 {
 	uint64_t ms = r->point.loss_timeout.value / 1000000 + 1;
 
-	return r->point.test.value == TEST_LAT && r->lane->lossy && ms < REST_MS ? (int)ms :
+	return r->point.test.value == TEST_LAT && l->lossy && ms < REST_MS ? (int)ms :
 										   REST_MS;
 }
 
 /* Which queues a loop waits for: a ping-pong's answers, a stream's sends and what comes to it. */
-static int build_rest(struct row *r)
+static int build_rest(struct row *r, struct worker *w)
 {
-	struct lane *l = r->lane;
+	struct lane *l = w->lane;
+	struct ibv_comp_channel *channel = r->queues.share[w - r->threads.worker].channel;
 	bool lat = r->point.test.value == TEST_LAT, comes = l->receives;
 	bool sends = lat ? !comes : r->sends;
-	struct lane_rest *rest = &r->rest;
+	struct lane_rest *rest = &w->rest;
 
-	if (!r->queues.channel)
+	if (!channel)
 		return 0;
 	*rest = (struct lane_rest){
-		.channel = r->queues.channel, .wake_fd = r->wake_fd, .most_ms = longest_rest(r),
+		.channel = channel, .most_ms = longest_rest(r, l),
+		.wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
 		.cq = calloc(2 * l->groups, sizeof(*rest->cq)),
 	};
-	if (!rest->cq)
+	l->rest = rest;
+	if (!rest->cq || rest->wake_fd < 0)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < l->groups; i++) {
 		if (sends)
@@ -212,17 +209,19 @@ static int build_rest(struct row *r)
 		if (comes)
 			rest->cq[rest->cqs++].cq = l->group[i].recv_cq;
 	}
-	l->rest = rest;
 	return 0;
 }
 
-/* As many completions as the smallest queue can have; that of the last group is. */
-static void set_polls(struct row *r, struct lane *l)
+/* As many completions as the smallest queue of all can have. */
+static void set_polls(const struct row *r, struct lane *l)
 {
-	uint64_t qps = r->queues.group[r->queues.groups - 1].count;
+	uint64_t qps = r->queues.count, receives = r->point.rx_depth.value;
 	uint64_t asked = (l->depth + l->signal - 1) / l->signal;
-	uint64_t receives = r->point.rx_depth.value * (r->queues.srq ? 1 : qps);
 
+	for (uint32_t i = 0; i < r->queues.groups; i++)
+		if (r->queues.group[i].count < qps)
+			qps = r->queues.group[i].count;
+	receives *= r->point.srq.value ? 1 : qps;
 	l->poll_sends = (uint32_t)(qps * asked < LANE_POLL ? qps * asked : LANE_POLL);
 	l->poll_receives = (uint32_t)(receives < LANE_POLL ? receives : LANE_POLL);
 }
@@ -233,8 +232,8 @@ static void set_limits(struct lane *l, const struct point *p)
 	l->counts = point_counts(p);
 	if (l->counts) {
 		l->limit = p->warmup.value + p->iters.value;
-		l->warmup = p->warmup.value * p->qps.value;
-		l->window = p->iters.value * p->qps.value;
+		l->warmup = p->warmup.value * l->qps;
+		l->window = p->iters.value * l->qps;
 		return;
 	}
 	l->warmup = clock_ticks(&l->clock, p->warmup.value);
@@ -264,23 +263,24 @@ static enum lane_role role_of(const struct row *r)
 	return r->sends ? LANE_SENDER : LANE_RECEIVER;
 }
 
-static void fill_lane(struct row *r, struct lane *l)
+static void fill_lane(struct row *r, struct worker *w)
 {
 	const struct point *p = &r->point;
+	struct lane *l = w->lane;
 	const struct op *op = point_op(p);
 	bool lat = p->test.value == TEST_LAT;
 
 	l->clock = r->session->clock;
-	l->control = &r->control;
-	l->report = &r->report;
-	l->measure = r->measure;
+	l->control = &w->control;
+	l->report = &w->report;
+	l->measure = w->measure;
 	l->event_fd = r->event_fd;
-	l->qps = r->queues.count;
+	l->qp = &r->threads.qp[w->first];
 	l->burst = l->qps > 1 ? LANE_BURST : UINT32_MAX;
 	l->depth = (uint32_t)p->depth.value;
 	l->batch = (uint32_t)p->batch.value;
 	l->signal = (uint32_t)p->signal.value;
-	l->wr_count = r->local.base ? round_up(l->batch, r->local.slots / l->qps) : 0;
+	l->wr_count = r->local.base ? round_up(l->batch, r->local.slots / r->queues.count) : 0;
 	set_polls(r, l);
 	l->recv_batch = (uint32_t)p->recv_batch.value;
 	l->recv_count = r->target.base ? round_up(l->recv_batch + l->poll_receives,
@@ -304,11 +304,11 @@ static void fill_lane(struct row *r, struct lane *l)
 	l->header = r->queues.transport->header;
 	set_limits(l, p);
 	set_pace(r, l);
-	verify_prepare(r, l);
+	verify_prepare(r, w);
 }
 
 /* Its memory is touched here, so that it is no page fault while the clock runs. */
-static int make_samples(struct row *r)
+static int make_samples(struct row *r, struct lane *l)
 {
 	if (!r->session->opt->samples.given || !r->sends)
 		return 0;
@@ -317,110 +317,163 @@ static int make_samples(struct row *r)
 		return -ENOMEM;
 	memset(r->samples, 0xff, sizeof(*r->samples));
 	r->samples->count = 0;
-	r->lane->samples = r->samples;
+	l->samples = r->samples;
 	return 0;
+}
+
+static int build_worker(struct row *r, struct worker *w, uint32_t number)
+{
+	uint32_t qps = r->queues.count, threads = r->threads.count;
+	struct lane *l = alloc_lines(sizeof(*l));
+	int rc;
+
+	w->lane = l;
+	if (!l)
+		return -ENOMEM;
+	w->first = queues_first(qps, threads, number);
+	l->qps = queues_first(qps, threads, number + 1) - w->first;
+	fill_lane(r, w);
+	l->spare = alloc_lines(sizeof(*l->spare));
+	if (!l->spare)
+		return -ENOMEM;
+	histogram_reset(l->spare);
+	rc = build_groups(r, w);
+	if (!rc)
+		rc = build_rest(r, w);
+	if (!rc)
+		rc = shared_build(r, w);
+	if (!rc)
+		rc = make_samples(r, l);
+	for (uint32_t i = 0; !rc && i < l->qps; i++)
+		rc = build_qp(r, w, i);
+	w->loop = lane_choose(l, point_op(&r->point), role_of(r));
+	return rc;
 }
 
 int load_build(struct row *r)
 {
-	struct lane *l = alloc_lines(sizeof(*l));
-	int rc = l ? 0 : -ENOMEM;
+	const struct device *d = &r->session->device;
+	struct threads *t = &r->threads;
+	int rc = threads_alloc(t, r->shape.threads);
 
-	r->lane = l;
-	if (!rc) {
-		fill_lane(r, l);
-		l->qp = alloc_lines(l->qps * sizeof(*l->qp));
-		l->spare = calloc(1, sizeof(*l->spare));
-		rc = l->qp && l->spare ? build_groups(r) : -ENOMEM;
-	}
-	if (!rc)
-		rc = build_rest(r);
-	if (!rc)
-		rc = shared_build(r);
-	if (!rc)
-		rc = make_samples(r);
-	if (!rc)
-		histogram_reset(l->spare);
-	for (uint32_t i = 0; !rc && i < l->qps; i++)
-		rc = build_qp(r, i);
+	t->node = d->place.node;
+	t->qp = alloc_lines(r->queues.count * sizeof(*t->qp));
+	if (!t->qp)
+		rc = -ENOMEM;
+	for (uint32_t i = 0; !rc && i < t->count; i++)
+		rc = build_worker(r, &t->worker[i], i);
 	if (rc)
 		return fail(FAIL_SETUP, ENOMEM, "out of memory for the work requests of %u queue "
 			    "pairs; lower --tx-depth or --batch", r->queues.count);
-	r->loop = lane_choose(l, point_op(&r->point), role_of(r));
-	if (!r->loop)
+	if (t->worker->loop) {
+		r->lane = t->worker->lane;
+		threads_pin(t, d->facts.numa_node, !r->session->client);
+	} else {
 		load_free(r);
+	}
 	return 0;
 }
 
 /* One cycle at a time: what a queue pair has beside its number is counts. */
 static int build_cycle(struct row *r)
 {
-	struct lane *l = r->lane;
+	struct threads *t = &r->threads;
+	struct worker *w = t->worker;
+	struct lane *l = w->lane = alloc_lines(sizeof(*l));
 
+	t->node = r->session->device.place.node;
+	t->qp = alloc_lines(sizeof(*t->qp));
+	if (!l || !t->qp)
+		return -ENOMEM;
 	l->clock = r->session->clock;
-	l->control = &r->control;
-	l->report = &r->report;
-	l->measure = r->measure;
+	l->control = &w->control;
+	l->report = &w->report;
+	l->measure = w->measure;
 	l->event_fd = r->event_fd;
 	l->poll_sends = l->poll_receives = 1;
 	l->cycle = &r->cycle;
 	l->leads = true;
 	l->qps = 1;
-	l->qp = alloc_lines(sizeof(*l->qp));
-	l->spare = calloc(1, sizeof(*l->spare));
-	if (!l->qp || !l->spare)
+	l->qp = t->qp;
+	l->spare = alloc_lines(sizeof(*l->spare));
+	if (!l->spare)
 		return -ENOMEM;
 	if (r->queues.count)
 		l->qp->qp = r->queues.qp[0];
 	histogram_reset(l->spare);
 	set_limits(l, &r->point);
-	return build_groups(r);
+	return build_groups(r, w);
 }
 
 int load_build_local(struct row *r)
 {
-	int rc;
+	int rc = threads_alloc(&r->threads, 1);
 
-	r->lane = alloc_lines(sizeof(*r->lane));
-	rc = r->lane ? build_cycle(r) : -ENOMEM;
 	if (!rc)
-		rc = make_samples(r);
+		rc = build_cycle(r);
+	if (!rc)
+		rc = make_samples(r, r->threads.worker->lane);
 	if (rc)
 		return fail(FAIL_SETUP, ENOMEM, "out of memory for the loop");
-	r->loop = lane_choose(r->lane, point_op(&r->point), LANE_INITIATOR);
+	r->lane = r->threads.worker->lane;
+	r->threads.worker->loop = lane_choose(r->lane, point_op(&r->point), LANE_INITIATOR);
 	return 0;
 }
 
-void load_address(struct row *r)
+static void address_worker(const struct row *r, const struct worker *w)
 {
-	for (uint32_t i = 0; r->lane && r->queues.address && i < r->lane->qps; i++)
-		for (uint32_t k = 0; k < r->lane->wr_count; k++) {
-			struct ibv_send_wr *wr = &r->lane->qp[i].wr[k];
+	for (uint32_t i = 0; i < w->lane->qps; i++)
+		for (uint32_t k = 0; k < w->lane->wr_count; k++) {
+			struct ibv_send_wr *wr = &w->lane->qp[i].wr[k];
 
 			wr->wr.ud.ah = r->queues.address;
-			wr->wr.ud.remote_qpn = r->theirs.qpn[i];
+			wr->wr.ud.remote_qpn = r->theirs.qpn[w->first + i];
 			wr->wr.ud.remote_qkey = TRANSPORT_QKEY;
 		}
 }
 
-void load_free(struct row *r)
+void load_address(struct row *r)
 {
-	struct lane *l = r->lane;
+	for (uint32_t i = 0; r->queues.address && i < r->threads.count; i++)
+		address_worker(r, &r->threads.worker[i]);
+}
 
-	for (uint32_t i = 0; l && l->qp && i < l->qps; i++) {
+static void free_rest(struct lane_rest *rest)
+{
+	if (rest->wake_fd >= 0)
+		close(rest->wake_fd);
+	free(rest->cq);
+}
+
+static void free_lane(struct lane *l)
+{
+	if (l->rest)
+		free_rest(l->rest);
+	for (uint32_t i = 0; i < l->qps; i++) {
 		free(l->qp[i].wr);
 		free(l->qp[i].recv);
 		free(l->qp[i].stamps);
 		free(l->qp[i].intended);
 	}
-	if (l) {
-		free(l->group);
-		free(l->qp);
-		free(l->spare);
-	}
-	shared_free(r);
-	free(r->rest.cq);
-	r->rest.cq = NULL;
+	free(l->group);
+	free(l->spare);
 	free(l);
+}
+
+static void free_worker(struct worker *w)
+{
+	shared_free(w);
+	if (w->lane)
+		free_lane(w->lane);
+}
+
+void load_free(struct row *r)
+{
+	struct threads *t = &r->threads;
+
+	for (uint32_t i = 0; t->qp && i < t->count; i++)
+		free_worker(&t->worker[i]);
+	free(t->qp);
+	threads_free(t);
 	r->lane = NULL;
 }

@@ -6,8 +6,8 @@
 #include "session/row.h"
 
 /*
- * Builds r->lane and chooses r->loop; r->lane stays NULL when this side has nothing to do. The
- * receives are not posted yet. 0, or -ENOMEM told.
+ * Builds r->threads, each with its lane and loop, and sets r->lane, which stays NULL when this side
+ * has nothing to do. The receives are not posted yet. 0, or -ENOMEM told.
  */
 int load_build(struct row *r);
 

@@ -137,7 +137,7 @@ struct local {
 
 static unsigned int reached(const struct local *l)
 {
-	return atomic_load_explicit(&l->r->report.reached, memory_order_acquire);
+	return threads_reached(&l->r->threads);
 }
 
 static void close_window(struct local *l)
@@ -145,7 +145,7 @@ static void close_window(struct local *l)
 	if (l->open && !l->closed)
 		usage_end(&l->usage, &l->s->counters, l->r->measure);
 	l->closed = true;
-	atomic_store(&l->r->control.stop, LANE_DRAIN);
+	threads_stop(&l->r->threads, LANE_DRAIN);
 }
 
 static void take_edges(struct local *l)
@@ -153,7 +153,7 @@ static void take_edges(struct local *l)
 	if (!l->open && reached(l) & LANE_WARM) {
 		l->open = true;
 		usage_begin(&l->usage, &l->s->counters);
-		atomic_store_explicit(&l->r->control.open, true, memory_order_release);
+		threads_open(&l->r->threads);
 	}
 	if (!l->closed && reached(l) & LANE_CLOSED)
 		close_window(l);
@@ -174,7 +174,8 @@ static int take_signal(struct local *l)
 static int check_progress(struct local *l)
 {
 	uint64_t now = watch_now();
-	uint64_t completed = atomic_load(&l->r->report.completed) + l->open + l->closed;
+	struct threads_counts told = threads_told(&l->r->threads);
+	uint64_t completed = told.completed + l->open + l->closed;
 	char text[UNITS_TEXT_SIZE];
 
 	if (completed != l->completed)
@@ -186,7 +187,7 @@ static int check_progress(struct local *l)
 	return fail(FAIL_RUN, ETIMEDOUT, "no progress of %s on %s (stall timeout %s): posted %"
 		    PRIu64 ", completed %" PRIu64 "; see the kernel log, or raise --stall-timeout",
 		    point_op(&l->r->point)->name, l->s->device.facts.name, text,
-		    atomic_load(&l->r->report.posted), atomic_load(&l->r->report.completed));
+		    told.posted, told.completed);
 }
 
 static int step(struct local *l)

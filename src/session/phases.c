@@ -48,17 +48,15 @@ static const char *phase_name(const struct phases *p)
 
 static unsigned int reached(const struct phases *p)
 {
-	return atomic_load_explicit(&p->r->report.reached, memory_order_acquire);
+	return threads_reached(&p->r->threads);
 }
 
 static void own_beat(const struct phases *p, struct message_beat *m)
 {
-	const struct lane_report *report = &p->r->report;
+	struct threads_counts told = threads_told(&p->r->threads);
 
 	*m = (struct message_beat){
-		.posted = atomic_load_explicit(&report->posted, memory_order_relaxed),
-		.completed = atomic_load_explicit(&report->completed, memory_order_relaxed),
-		.received = atomic_load_explicit(&report->received, memory_order_relaxed),
+		.posted = told.posted, .completed = told.completed, .received = told.received,
 	};
 	snprintf(m->phase, sizeof(m->phase), "%s", phase_name(p));
 }
@@ -72,7 +70,7 @@ static void begin_open(struct phases *p)
 {
 	p->open = true;
 	usage_begin(&p->usage, &p->s->counters);
-	atomic_store_explicit(&p->r->control.open, true, memory_order_release);
+	threads_open(&p->r->threads);
 }
 
 /* Whoever only receives cannot stop before it knows how much there is: SENT tells it. */
@@ -84,7 +82,7 @@ static void begin_drain(struct phases *p)
 		usage_end(&p->usage, &p->s->counters, p->r->measure);
 	p->closed_told = true;
 	if (p->r->lane && p->r->lane->leads)
-		row_stop(p->r, LANE_DRAIN);
+		threads_stop(&p->r->threads, LANE_DRAIN);
 }
 
 static bool lane_is_warm(const struct phases *p)
@@ -110,17 +108,18 @@ static bool lane_has_left(const struct phases *p)
 
 static int tell_sent(struct phases *p)
 {
-	const struct lane *l = p->r->sends ? p->r->lane : NULL;
-	uint64_t *total = l ? calloc(l->qps, sizeof(*total)) : NULL;
+	const struct threads *t = &p->r->threads;
+	uint32_t qps = p->r->sends && t->count ? p->r->queues.count : 0;
+	uint64_t *total = qps ? calloc(qps, sizeof(*total)) : NULL;
 	struct message_sent m = { .total = total };
 	int rc;
 
-	if (l && !total)
+	if (qps && !total)
 		return fail(FAIL_RUN, ENOMEM, "out of memory for the totals of %u queue pairs",
-			    l->qps);
-	for (; l && m.count < l->qps; m.count++)
-		total[m.count] = l->qp[m.count].posted;
-	m.missed = l ? l->missed : 0;
+			    qps);
+	for (; m.count < qps; m.count++)
+		total[m.count] = t->qp[m.count].posted;
+	m.missed = qps ? threads_missed(t) : 0;
 	rc = dialog_send(p->s, message_sent(&m));
 	free(total);
 	return rc;
@@ -190,8 +189,7 @@ static int lead(struct phases *p)
 static int heard_sent(struct phases *p, const json_t *message)
 {
 	struct message_sent *m = &p->end->peer;
-	struct lane *l = p->r->lane;
-	uint64_t sum = 0;
+	const struct lane *l = p->r->lane;
 	const char *key;
 
 	m->count = p->r->queues.count;
@@ -202,11 +200,9 @@ static int heard_sent(struct phases *p, const json_t *message)
 	if (message_get_sent(message, m, &key))
 		return dialog_told_bad(p->s, message, key);
 	p->peer_sent = true;
-	for (uint32_t i = 0; i < m->count; i++)
-		sum += m->total[i];
-	atomic_store(&p->r->control.expected, sum);
+	threads_expect(&p->r->threads, m->total);
 	if (l && !l->leads)
-		row_stop(p->r, LANE_DRAIN);
+		threads_stop(&p->r->threads, LANE_DRAIN);
 	return 0;
 }
 
@@ -253,7 +249,7 @@ static int heard_finished(struct phases *p, const json_t *message)
 {
 	(void)message;
 	p->peer_finished = true;
-	atomic_store_explicit(&p->r->control.finished, true, memory_order_release);
+	threads_finish(&p->r->threads);
 	return 0;
 }
 
@@ -505,8 +501,7 @@ static int step(struct phases *p)
 	unsigned int what = watch_wait(p->s->watch, deadline(p));
 	int rc = 0;
 
-	/* What failed is told once the data thread is done with it. */
-	if (what & WATCH_LANE && reached(p) & LANE_LEFT)
+	if (what & WATCH_LANE)
 		rc = row_told_lane(p->r);
 	if (!rc && what & WATCH_ASYNC)
 		rc = session_take_events(p->s, phase_name(p));
@@ -566,7 +561,7 @@ int phases_run(struct row *r, struct phases_end *end)
 			 !s->alone);
 	if (row_abort(r)) {
 		s->stuck = true;
-		note("the data thread does not leave %s: the process ends", s->device.facts.name);
+		note("a data thread does not leave %s: the process ends", s->device.facts.name);
 	}
 	return rc;
 }

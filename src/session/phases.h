@@ -27,7 +27,7 @@ struct phases_end {
 
 /*
  * Runs a connected row to its end, watching everything. Returns 0, or -errno after having told
- * why; in either case the data thread is gone (unless the session is stuck now) and r->measure
+ * why; in either case the data threads are gone (unless the session is stuck now) and r->measure
  * holds what there is.
  */
 int phases_run(struct row *r, struct phases_end *end);

@@ -8,20 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/fail.h"
 #include "engine/calls.h"
-#include "host/numa.h"
 #include "plan/plan.h"
 #include "session/load.h"
 #include "session/shared.h"
 #include "session/verify.h"
 #include "verbs/diagnose.h"
 #include "verbs/window.h"
-
-#define ABORT_SECONDS 2 /* for a data thread to leave, flushes included */
 
 static bool is_lat(const struct row *r)
 {
@@ -156,8 +152,9 @@ void row_describe_queues(struct row *r, bool inline_exact)
 
 	r->shape = (struct queues_shape){
 		.transport = row_transport(r),
-		.count = (uint32_t)p->qps.value, .depth = (uint32_t)p->depth.value,
-		.sges = (uint32_t)p->sge.value, .srq = p->srq.value,
+		.count = (uint32_t)p->qps.value, .threads = (uint32_t)p->threads.value,
+		.depth = (uint32_t)p->depth.value, .sges = (uint32_t)p->sge.value,
+		.srq = p->srq.value,
 		.rx_depth = row_op(r)->receives ? (uint32_t)p->rx_depth.value : 0,
 		.inline_size = (uint32_t)p->inline_size.value, .inline_exact = inline_exact,
 		.events = p->events.value,
@@ -171,22 +168,19 @@ void row_describe_queues(struct row *r, bool inline_exact)
 
 int row_open(struct row *r, struct session *s, const struct point *p)
 {
-	*r = (struct row){ .session = s, .point = *p, .event_fd = -1, .wake_fd = -1 };
+	*r = (struct row){ .session = s, .point = *p, .event_fd = -1 };
 	r->sends = p->direction.value == DIRECTION_BOTH ||
 		   s->client == (p->direction.value == DIRECTION_OUT);
 	r->takes = p->direction.value == DIRECTION_BOTH || !r->sends;
 	r->measure = calloc(1, sizeof(*r->measure));
 	r->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (p->events.value)
-		r->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	if (!r->measure || r->event_fd < 0 || (p->events.value && r->wake_fd < 0))
+	if (!r->measure || r->event_fd < 0)
 		return fail(FAIL_SETUP, errno, "preparing a row: %s", strerror(errno));
 	histogram_reset(&r->measure->latency);
 	histogram_reset(&r->measure->undo);
 	r->measure->thread_node = -1;
 	histogram_reset(&r->measure->pace.response);
 	histogram_reset(&r->measure->pace.lateness);
-	atomic_store(&r->control.expected, LANE_UNKNOWN);
 	r->memory_path = find_path(s->opt);
 	return 0;
 }
@@ -219,18 +213,27 @@ int row_prepare(struct row *r, struct session *s, const struct point *p, struct 
 	return 0;
 }
 
-static int prime_receives(struct row *r)
+static int prime_lane(const struct row *r, struct lane *l)
 {
-	for (uint32_t i = 0; i < (r->lane->shared ? 1 : r->lane->qps); i++) {
-		int rc = r->lane->shared ? lane_post_shared(r->lane->shared) :
-			 lane_post_receives(r->lane, &r->lane->qp[i],
-					    (uint32_t)r->point.rx_depth.value);
+	for (uint32_t i = 0; i < (l->shared ? 1 : l->qps); i++) {
+		int rc = l->shared ? lane_post_shared(l->shared) :
+				     lane_post_receives(l, &l->qp[i],
+							(uint32_t)r->point.rx_depth.value);
 
 		if (rc)
 			return fail(FAIL_SETUP, rc, "posting %" PRIu64 " receives: %s; lower "
 				    "--rx-depth", r->point.rx_depth.value, strerror(rc));
 	}
 	return 0;
+}
+
+static int prime_receives(struct row *r)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < r->threads.count; i++)
+		rc = prime_lane(r, r->threads.worker[i].lane);
+	return rc;
 }
 
 /* Everything that a message may meet is in place before the queue pairs can be reached. */
@@ -261,25 +264,10 @@ int row_connect(struct row *r)
 	return rc;
 }
 
-static void *data_thread(void *arg)
-{
-	struct row *r = arg;
-	int rc = numa_place_thread(r->session->device.place.node);
-
-	if (rc)
-		note("placing the data thread on NUMA node %d: %s", r->session->device.place.node,
-		     strerror(-rc));
-	lane_begin(r->lane);
-	r->loop(r->lane);
-	r->measure->thread_node = numa_this_node();
-	return NULL;
-}
-
 int row_start(struct row *r)
 {
 	struct measure *m = r->measure;
 	const struct clock *c = &r->session->clock;
-	int rc;
 
 	snprintf(m->clock, sizeof(m->clock), "%s", clock_name(c));
 	m->clock_read_ns = c->read_ns;
@@ -288,45 +276,24 @@ int row_start(struct row *r)
 	m->divisor = is_lat(r) && !r->point.rate.value ? row_op(r)->divisor : 1;
 	m->active = r->lane != NULL;
 	m->receiver = r->lane && r->lane->receives && !is_lat(r);
-	if (!r->lane)
-		return 0;
-	rc = pthread_create(&r->thread, NULL, data_thread, r);
-	if (rc)
-		return fail(FAIL_SETUP, rc, "starting the data thread: %s", strerror(rc));
-	r->running = true;
-	return 0;
-}
-
-void row_stop(struct row *r, unsigned int stop)
-{
-	uint64_t one = 1;
-
-	atomic_store(&r->control.stop, stop);
-	if (r->wake_fd >= 0 && write(r->wake_fd, &one, sizeof(one)) < 0)
-		return; /* the counter is full: it is awake already */
+	return threads_start(&r->threads);
 }
 
 int row_abort(struct row *r)
 {
-	struct timespec deadline;
+	int rc;
 
-	row_stop(r, LANE_ABORT);
+	threads_stop(&r->threads, LANE_ABORT);
 	queues_abort(&r->queues);
-	if (!r->running)
-		return 0;
-	clock_gettime(CLOCK_REALTIME, &deadline);
-	deadline.tv_sec += ABORT_SECONDS;
-	if (pthread_timedjoin_np(r->thread, NULL, &deadline))
-		return -ETIMEDOUT;
-	r->running = false;
-	return 0;
+	rc = threads_abort(&r->threads);
+	threads_measure(&r->threads, r->measure);
+	return rc;
 }
 
 void row_join(struct row *r)
 {
-	if (r->running)
-		pthread_join(r->thread, NULL);
-	r->running = false;
+	threads_join(&r->threads);
+	threads_measure(&r->threads, r->measure);
 }
 
 int row_check_data(struct row *r, const struct message_sent *sent)
@@ -344,11 +311,11 @@ int row_check_data(struct row *r, const struct message_sent *sent)
 
 int row_told_lane(const struct row *r)
 {
-	const struct lane_error *e = r->lane ? &r->lane->error : NULL;
+	const struct lane_error *e = threads_error(&r->threads);
 	const struct session *s = r->session;
 	const char *op = row_op(r)->name;
 
-	if (!e || e->kind == LANE_FINE)
+	if (!e)
 		return 0;
 	if (e->kind == LANE_WC)
 		return fail(FAIL_RUN, EIO,
@@ -387,8 +354,8 @@ int row_check_counts(const struct row *r)
 
 static bool all_completed(const struct row *r)
 {
-	for (uint32_t i = 0; r->lane && i < r->lane->qps; i++)
-		if (r->lane->qp[i].posted != r->lane->qp[i].completed)
+	for (uint32_t i = 0; i < r->threads.count; i++)
+		if (!lane_all_completed(r->threads.worker[i].lane))
 			return false;
 	return true;
 }
@@ -423,7 +390,7 @@ static void end_connection(struct row *r)
 void row_free(struct row *r)
 {
 	/* A thread that is stuck inside the provider still uses it; the process ends soon. */
-	if (!r || r->running)
+	if (!r || threads_running(&r->threads))
 		return;
 	keep_for_next(r);
 	load_free(r);
@@ -436,8 +403,6 @@ void row_free(struct row *r)
 	endpoints_free(&r->theirs);
 	if (r->event_fd >= 0)
 		close(r->event_fd);
-	if (r->wake_fd >= 0)
-		close(r->wake_fd);
 	free(r->memory_path);
 	free(r->measure);
 	free(r->samples);

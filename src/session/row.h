@@ -3,7 +3,6 @@
 #ifndef RDMETER_SESSION_ROW_H
 #define RDMETER_SESSION_ROW_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -11,6 +10,7 @@
 #include "engine/lane.h"
 #include "plan/point.h"
 #include "session/session.h"
+#include "session/threads.h"
 #include "stats/measure.h"
 #include "verbs/connect.h"
 #include "verbs/memory.h"
@@ -33,18 +33,10 @@ struct row {
 	struct endpoints ours, theirs;
 	struct connection connection;
 
-	struct lane_control control;
-	struct lane_report report;
-	struct lane_content content;
 	struct lane_cycle cycle; /* of an operation that needs no peer */
-	struct lane *lane; /* NULL: this side has nothing to do */
-	lane_loop loop;
-	pthread_t thread;
-	bool running;
+	struct threads threads;
+	const struct lane *lane; /* of the first: what all have alike; NULL: nothing to do here */
 	int event_fd;
-	struct lane_rest rest; /* with --events */
-	struct lane_shared shared; /* with --srq */
-	int wake_fd;           /* ends the data thread's sleep; -1 without */
 
 	char *memory_path;       /* of --memory file:PATH; NULL: this side was given none */
 	struct measure *measure; /* this side's */
@@ -81,24 +73,25 @@ int row_make_queues(struct row *r);
 int row_renew(struct row *r);
 
 /*
- * Builds the lane, fills buffers and receives, and begins to connect to the peer's endpoints
+ * Builds the lanes, fills buffers and receives, and begins to connect to the peer's endpoints
  * (r->theirs). What is left of that goes on with dialog_expect() and dialog_connected().
  */
 int row_connect(struct row *r);
 
-/* Starts the data thread, if this side has something to do. 0 or -errno told. */
+/* Starts the data threads, if this side has something to do. 0 or -errno told. */
 int row_start(struct row *r);
 
 /* Sets the stop word, and wakes the data thread for it. */
 void row_stop(struct row *r, unsigned int stop);
 
 /*
- * Makes the data thread leave at once and waits for it, at most a few seconds. Returns 0, or
- * -ETIMEDOUT when it is stuck inside the provider, after which the process has to end.
+ * Makes the data threads leave at once and waits for them, at most a few seconds. Returns 0, or
+ * -ETIMEDOUT when one is stuck inside the provider, after which the process has to end. In either
+ * case the measure has what there is.
  */
 int row_abort(struct row *r);
 
-/* Waits for a data thread that has said LANE_LEFT. */
+/* Waits for data threads that have said LANE_LEFT, and takes what they measured. */
 void row_join(struct row *r);
 
 /*
@@ -107,7 +100,7 @@ void row_join(struct row *r);
  */
 int row_check_data(struct row *r, const struct message_sent *sent);
 
-/* Says what failed in the lane, if something did: 0, or -errno told as FAIL_RUN. */
+/* Says what failed in a lane, if something did: 0, or -errno told as FAIL_RUN. */
 int row_told_lane(const struct row *r);
 
 /* Nothing posted may be unaccounted for at the end, whatever was asked. 0, or -errno told. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The receives that all queue pairs of a row share: their requests, and what has come to them. */
+/* The receives that the queue pairs of a thread share: their requests, and what has come to them. */
 #ifndef RDMETER_SESSION_SHARED_H
 #define RDMETER_SESSION_SHARED_H
 
 #include "session/row.h"
 #include "verbs/memory.h"
 
-/* Builds them for the lane; 0 or -ENOMEM. Does nothing for a row that shares none. */
-int shared_build(struct row *r);
-void shared_free(struct row *r);
+/* Builds a worker's for its lane; 0 or -ENOMEM. Does nothing for a row that shares none. */
+int shared_build(struct row *r, struct worker *w);
+void shared_free(struct worker *w);
 
 /*
  * Messages of a bandwidth test may come to any place of the buffer, so that without --verify all

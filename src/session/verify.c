@@ -28,32 +28,32 @@ static bool holds(void *in, uint32_t slot, uint64_t number, int last, char *text
 }
 
 /* A read's content does not change: it is the slots' that the other side has filled. */
-void verify_prepare(struct row *r, struct lane *l)
+void verify_prepare(struct row *r, struct worker *w)
 {
 	bool reads = point_op(&r->point)->flow == FLOW_IN;
 
 	if (!r->point.verify.value || point_op(&r->point)->flow == FLOW_COUNTER)
 		return;
-	r->content = (struct lane_content){
+	w->content = (struct lane_content){
 		.out = r->local.base && !reads ? &r->local : NULL,
 		.in = reads && r->local.base ? &r->local :
 		      !reads && r->target.base ? &r->target : NULL,
 		.slots = point_slots(&r->point),
 		.all = point_slots(&r->point) * r->queues.count,
-		.placed = op_has(point_op(&r->point), TRAIT_REMOTE),
+		.placed = op_has(point_op(&r->point), TRAIT_REMOTE), .first = w->first,
 		.reads = reads, .lossy = !transport_get(r->point.transport.value)->reliable,
 		.put = put, .wipe = wipe, .holds = holds,
 	};
-	l->content = &r->content;
+	w->lane->content = &w->content;
 }
 
 /* What this side's own requests brought home, or the peer's put here; by queue pair. */
 static uint64_t written_to(const struct row *r, uint32_t qp, const struct message_sent *sent)
 {
 	if (point_op(&r->point)->flow == FLOW_IN)
-		return r->lane->qp[qp].completed;
+		return r->threads.qp[qp].completed;
 	if (r->lane && r->lane->receives)
-		return r->lane->qp[qp].received;
+		return r->threads.qp[qp].received;
 	return qp < sent->count ? sent->total[qp] : 0;
 }
 

@@ -6,7 +6,7 @@
 #include "session/row.h"
 
 /* Gives a lane what it makes messages of and holds them against, if the point wants that. */
-void verify_prepare(struct row *r, struct lane *l);
+void verify_prepare(struct row *r, struct worker *w);
 
 /*
  * Compares what arrived, was read or was counted here with what both sides sent; see

@@ -42,6 +42,16 @@ struct counter_moves {
 	struct counter_move move[COUNTER_MOVES];
 };
 
+#define MEASURE_THREADS 256
+
+/* What one of a side's data threads had, by its own stamps. */
+struct measure_thread {
+	int32_t cpu;     /* that it was pinned to; -1: to none */
+	int32_t node;    /* NUMA node that it ran on at its end; -1: not known */
+	uint64_t t0, t1; /* its window, as the side's: ns from the same beginning */
+	uint64_t count;  /* messages in it */
+};
+
 /*
  * How a side kept to a schedule (--rate), over the window. Beside it the latency is that of the
  * service: from the post on.
@@ -71,7 +81,7 @@ struct measure {
 	uint64_t posted, completed, received;
 	uint64_t warmup; /* messages before the window */
 
-	/* Messages in the window of the queue pair that had fewest, and most. */
+	/* Messages in its thread's window of the queue pair that had fewest, and most. */
 	uint64_t qp_least, qp_most;
 	uint64_t missed; /* compare-and-swaps that did not find what they expected, whole run */
 
@@ -81,7 +91,9 @@ struct measure {
 	struct series series;     /* messages over ns, within the window */
 	struct cpu_use cpu;
 	struct counter_moves counters;
-	int32_t thread_node; /* NUMA node that the data thread ran on at its end; -1: not known */
+	int32_t thread_node; /* NUMA node that all data threads ran on at their end, or -1 */
+	uint32_t threads;    /* data threads; 0: not told, or none */
+	struct measure_thread thread[MEASURE_THREADS];
 	uint64_t data_errors; /* slots whose content was not what was sent */
 	char data_fault[112]; /* where the first one is */
 

@@ -41,29 +41,62 @@ static uint32_t qps_per_group(const struct device *d, const struct queues_shape 
 	return n < shape->count ? n : shape->count;
 }
 
-static int create_channel(struct queues *q, const struct device *d)
+static int create_channel(struct queue_share *share, const struct device *d)
 {
+	struct ibv_comp_channel *channel = ibv_create_comp_channel(d->context);
 	int flags;
 
-	q->channel = ibv_create_comp_channel(d->context);
-	if (!q->channel)
+	share->channel = channel;
+	if (!channel)
 		return fail(FAIL_SETUP, errno, "creating a completion channel on %s: %s; "
 			    "drop --events", d->facts.name, strerror(errno));
-	flags = fcntl(q->channel->fd, F_GETFL);
-	fcntl(q->channel->fd, F_SETFL, flags | O_NONBLOCK);
+	flags = fcntl(channel->fd, F_GETFL);
+	fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK);
 	return 0;
 }
 
-static int create_group(struct queues *q, struct queue_group *g, const struct device *d,
-			const struct queues_shape *shape)
+static int create_srq(struct queue_share *share, const struct device *d,
+		      const struct queues_shape *shape)
+{
+	struct ibv_srq_init_attr attr = {
+		.attr = { .max_wr = shape->rx_depth, .max_sge = shape->sges },
+	};
+
+	share->srq = ibv_create_srq(d->pd, &attr);
+	if (share->srq)
+		return 0;
+	return fail(FAIL_SETUP, errno, "creating a shared receive queue of %u on %s: %s; lower "
+		    "--rx-depth, or drop --srq", shape->rx_depth, d->facts.name, strerror(errno));
+}
+
+static int create_shares(struct queues *q, const struct device *d,
+			 const struct queues_shape *shape)
+{
+	int rc = 0;
+
+	q->share = calloc(shape->threads, sizeof(*q->share));
+	if (!q->share)
+		return fail(FAIL_SETUP, ENOMEM, "out of memory for %u threads", shape->threads);
+	while (!rc && q->shares < shape->threads) {
+		struct queue_share *share = &q->share[q->shares++];
+
+		rc = shape->events ? create_channel(share, d) : 0;
+		if (!rc && shape->srq)
+			rc = create_srq(share, d, shape);
+	}
+	return rc;
+}
+
+static int create_group(struct queue_group *g, struct ibv_comp_channel *channel,
+			const struct device *d, const struct queues_shape *shape)
 {
 	uint32_t sends = g->count * sends_of(shape), receives = receives_in(shape, g->count);
 	uint32_t most = d->facts.caps.max_cqe;
 
 	sends = sends < most ? sends : most;
-	g->send_cq = ibv_create_cq(d->context, (int)sends, NULL, q->channel, 0);
+	g->send_cq = ibv_create_cq(d->context, (int)sends, NULL, channel, 0);
 	if (g->send_cq)
-		g->recv_cq = ibv_create_cq(d->context, (int)receives, NULL, q->channel, 0);
+		g->recv_cq = ibv_create_cq(d->context, (int)receives, NULL, channel, 0);
 	if (g->recv_cq)
 		return 0;
 	return fail(FAIL_SETUP, errno,
@@ -72,37 +105,37 @@ static int create_group(struct queues *q, struct queue_group *g, const struct de
 		    d->facts.name, strerror(errno), most);
 }
 
-static int create_srq(struct queues *q, const struct device *d, const struct queues_shape *shape)
+/* Those of a thread's queue pairs. */
+static int create_groups_of(struct queues *q, const struct device *d,
+			    const struct queues_shape *shape, uint32_t thread)
 {
-	struct ibv_srq_init_attr attr = {
-		.attr = { .max_wr = shape->rx_depth, .max_sge = shape->sges },
-	};
+	uint32_t first = queues_first(shape->count, shape->threads, thread);
+	uint32_t end = queues_first(shape->count, shape->threads, thread + 1);
+	uint32_t each = qps_per_group(d, shape);
+	int rc = 0;
 
-	q->srq = ibv_create_srq(d->pd, &attr);
-	if (q->srq)
-		return 0;
-	return fail(FAIL_SETUP, errno, "creating a shared receive queue of %u on %s: %s; lower "
-		    "--rx-depth, or drop --srq", shape->rx_depth, d->facts.name, strerror(errno));
+	for (; !rc && first < end; first += each) {
+		struct queue_group *g = &q->group[q->groups++];
+
+		g->first = first;
+		g->srq = q->share[thread].srq;
+		g->count = end - first < each ? end - first : each;
+		rc = create_group(g, q->share[thread].channel, d, shape);
+	}
+	return rc;
 }
 
 static int create_groups(struct queues *q, const struct device *d,
 			 const struct queues_shape *shape)
 {
-	uint32_t each = qps_per_group(d, shape);
-	uint32_t groups = (shape->count + each - 1) / each;
+	uint32_t most = shape->count / qps_per_group(d, shape) + shape->threads;
 	int rc = 0;
 
-	q->group = calloc(groups, sizeof(*q->group));
+	q->group = calloc(most, sizeof(*q->group));
 	if (!q->group)
-		return fail(FAIL_SETUP, ENOMEM, "out of memory for %u completion queues", groups);
-	for (uint32_t first = 0; !rc && first < shape->count; first += each) {
-		struct queue_group *g = &q->group[q->groups++];
-
-		g->first = first;
-		g->srq = q->srq;
-		g->count = shape->count - first < each ? shape->count - first : each;
-		rc = create_group(q, g, d, shape);
-	}
+		return fail(FAIL_SETUP, ENOMEM, "out of memory for %u completion queues", most);
+	for (uint32_t i = 0; !rc && i < shape->threads; i++)
+		rc = create_groups_of(q, d, shape, i);
 	return rc;
 }
 
@@ -243,9 +276,7 @@ int queues_create(struct queues *q, const struct device *d, const struct queues_
 	};
 	if (!q->qp)
 		return fail(FAIL_SETUP, ENOMEM, "out of memory for %u queue pairs", shape->count);
-	rc = shape->events ? create_channel(q, d) : 0;
-	if (!rc && shape->srq)
-		rc = create_srq(q, d, shape);
+	rc = create_shares(q, d, shape);
 	if (!rc)
 		rc = create_groups(q, d, shape);
 	if (!rc)
@@ -275,16 +306,19 @@ void queues_destroy(struct queues *q)
 	for (uint32_t i = 0; i < q->count; i++)
 		if (ibv_destroy_qp(q->qp[i]))
 			note("destroying queue pair %u: %s", i, strerror(errno));
-	if (q->srq && ibv_destroy_srq(q->srq))
-		note("destroying the shared receive queue: %s", strerror(errno));
+	for (uint32_t i = 0; i < q->shares; i++)
+		if (q->share[i].srq && ibv_destroy_srq(q->share[i].srq))
+			note("destroying a shared receive queue: %s", strerror(errno));
 	for (uint32_t i = 0; i < q->groups; i++) {
 		if (q->group[i].send_cq && ibv_destroy_cq(q->group[i].send_cq))
 			note("destroying a send completion queue: %s", strerror(errno));
 		if (q->group[i].recv_cq && ibv_destroy_cq(q->group[i].recv_cq))
 			note("destroying a receive completion queue: %s", strerror(errno));
 	}
-	if (q->channel && ibv_destroy_comp_channel(q->channel))
-		note("destroying the completion channel: %s", strerror(errno));
+	for (uint32_t i = 0; i < q->shares; i++)
+		if (q->share[i].channel && ibv_destroy_comp_channel(q->share[i].channel))
+			note("destroying a completion channel: %s", strerror(errno));
+	free(q->share);
 	free(q->group);
 	free(q->qp);
 	*q = (struct queues){ 0 };

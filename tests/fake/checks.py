@@ -16,6 +16,7 @@ PROPERTIES = {
     'queue': 'no work request beyond the depth, no receive beyond its queue',
     'signal': 'one request in N is signalled, and the last that may wait',
     'cq': 'no completion queue is overrun',
+    'threads': 'each thread has completion queues of its own',
     'finite': 'every number printed is finite and not negative',
     'window': 'rate x window == messages in the window',
     'agree': 'figures of a row agree with each other',
@@ -197,6 +198,15 @@ def cq(run):
         for q in cqs:
             if q['overruns'] or q['most'] > q['cqe'] or q['asked'] > min(64, q['cqe']):
                 yield f'{name}, {side}: {q}'
+
+
+def threads(run):
+    for rows, name, side, _, cqs in each_qp(run):
+        want = rows[0].settings.get('threads', 1)  # not shown of one queue pair
+        if any(row.settings.get('threads', 1) != want for row in rows):
+            yield f'{name}, {side}: queue pairs of other threads'
+        if len(cqs) < 2 * want:
+            yield f'{name}, {side}: {len(cqs)} completion queues for {want} threads'
 
 
 def finite(run):

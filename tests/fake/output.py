@@ -6,8 +6,8 @@ import re
 TITLE = re.compile(r'^rdmeter \S+: (\S+) (bandwidth|latency), (RC|UC|UD), ', re.M)
 SETTING = re.compile(r'(?:^|(?<= ))(iters|warmup|qp|tx-depth|rx-depth|batch|signal|outs|stamp|align'
                      r'|offset|size|sge|verify|inline|mtu|atomic-target|sl|tclass|flow-label|hop-limit|pkey-index'
-                     r'|burst|arrival|seed|qp-timeout|retry|rnr-retry|min-rnr|slots|memory|relaxed-ordering|mr|rdma-cm|tos|events|post-api|srq'
-                     r'|recv-batch)'
+                     r'|burst|arrival|seed|qp-timeout|retry|rnr-retry|min-rnr|slots|threads|memory|relaxed-ordering|mr|rdma-cm|tos'
+                     r'|events|post-api|srq|recv-batch)'
                      r' +(\S+)( KiB| MiB| B)?', re.M)
 COUNTS = re.compile(r'^(client|server): posted (\S+), completed (\S+), received (\S+); '
                     r'(\S+) before the window$', re.M)

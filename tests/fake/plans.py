@@ -147,6 +147,8 @@ def draw_queues(r, plan):
     draw_inline(r, plan)
     if not lat and r.random() < 0.5:
         args['qp'] = uneven(r, 1, 16)
+        if r.random() < 0.5:
+            args['threads'] = r.randint(1, min(4, args['qp']))
     if r.random() < 0.75:
         args['tx-depth'] = uneven(r, 1, 128)
     depth = args.get('tx-depth', default_depth(args['size'], args.get('qp', 1)))
@@ -312,6 +314,12 @@ REFUSALS = (
     (2, {'stamp': 2}, {}, 'read', 'lat', '--stamp 2'),
     (2, {'stamp': 3}, {}, 'write', 'bw', '--stamp 3'),
     (2, {'qp': 2}, {}, 'write', 'lat', '--qp 2'),
+    (2, {'threads': 2}, {}, 'send', 'lat', '--threads 2 with --test lat'),
+    (2, {'threads': 3, 'qp': 2}, {}, 'send', 'bw', '--threads 3 with --qp 2'),
+    (2, {'threads': 2, 'qp': 2, 'rate': 1000}, {}, 'write', 'bw', '--threads 2 with --rate'),
+    (2, {'threads': 257, 'qp': 1000}, {}, 'write', 'bw', '--threads'),
+    (2, {'threads': 2, 'qp': 2, 'samples': '/dev/null'}, {}, 'write', 'bw',
+     '--threads 2 with --samples'),
     (2, {'direction': 'both'}, {}, 'send', 'lat', 'direction both'),
     (2, {'rx-depth': 1}, {}, 'send_imm', 'lat', '--rx-depth 1'),
     (2, {'align': 48}, {}, 'write', 'bw', '--align 48'),

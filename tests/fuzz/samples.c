@@ -226,6 +226,12 @@ bool sample_result(void *at, unsigned int number)
 	m->window = (struct window){ 5, 300000005, 3900 };
 	m->cpu = (struct cpu_use){ 0.1, 1.0 / 3, 1e-9, true };
 	m->thread_node = (int32_t)number - 1;
+	m->threads = number;
+	for (unsigned int i = 0; i < number; i++)
+		m->thread[i] = (struct measure_thread){
+			.cpu = (int32_t)i - 1, .node = (int32_t)i - 1, .t0 = 5, .t1 = 300000005 + i,
+			.count = 3900 / number,
+		};
 	m->counters.valid = true;
 	m->counters.more = number - 1;
 	m->counters.count = number;

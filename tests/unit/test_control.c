@@ -439,7 +439,7 @@ static void out_of_range(void **state)
 		{ "POINT", "direction", "3" },
 		{ "POINT", "direction", "\"both\"" },
 		{ "POINT", "qp", "0" }, { "POINT", "burst", "0" },
-		{ "POINT", "qp", "1025" },
+		{ "POINT", "qp", "4097" },
 		{ "POINT", "qp", "\"0x100000001\"" },
 		{ "POINT", "outs", "256" },
 		{ "POINT", "outs", "-1" },

@@ -124,6 +124,34 @@ static void numa_node(void **state)
 	only(f, "numa", "the client's data thread ran on NUMA node 1, its device rxe0 is on node 0");
 }
 
+static void several_threads(void **state)
+{
+	struct fixture *f = *state;
+	struct measure *m = &f->client;
+
+	fill_bw(f);
+	m->threads = 3;
+	for (int i = 0; i < 3; i++)
+		m->thread[i] = (struct measure_thread){ i, 0, 1000, 2000, 5 };
+	none(f);
+	m->thread[2].cpu = 0;
+	only(f, "threads_share", "the client's 3 data threads share 2 CPUs");
+	m->thread[1].cpu = 0;
+	only(f, "threads_share", "the client's 3 data threads share 1 CPU");
+	m->thread[1].cpu = -1; /* not pinned */
+	none(f);
+	m->thread[0].t0 = 1100;
+	none(f); /* 900 of 1,000 */
+	m->thread[0].t0 = 1101;
+	only(f, "threads_apart", "the windows of the client's 3 data threads were all open for only "
+	     "90 % of their time");
+	m->thread[0].t0 = 1000;
+	f->result.side[SIDE_CLIENT].device.numa_node = 1;
+	m->thread_node = -1; /* not on the same */
+	m->thread[0].node = 1;
+	only(f, "numa", "the client's data thread ran on NUMA node 0, its device rxe0 is on node 1");
+}
+
 static void machines(void **state)
 {
 	struct fixture *f = *state;
@@ -469,7 +497,7 @@ static void by_schedule(void **state)
 static void list_is_closed(void **state)
 {
 	(void)state;
-	assert_int_equal(doubt_count(), 24);
+	assert_int_equal(doubt_count(), 26);
 	for (size_t i = 0; i < doubt_count(); i++)
 		for (size_t j = 0; j < i; j++)
 			assert_string_not_equal(doubt_key(i), doubt_key(j));
@@ -479,7 +507,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(nothing_to_doubt),	 TEST(governor),	 TEST(numa_node),
-		TEST(machines),		 TEST(pcie),		 TEST(few_messages),
+		TEST(several_threads),	 TEST(machines),		 TEST(pcie),		 TEST(few_messages),
 		TEST(few_samples),	 TEST(short_window),	 TEST(burst),
 		TEST(first_interval),	 TEST(drift),		 TEST(varying),
 		TEST(bimodal),		 TEST(coarse_clock),	 TEST(bandwidth_delay),

@@ -59,6 +59,9 @@ static void fill_both(struct fixture *f)
 	f->result.side[SIDE_SERVER].outstanding = 16;
 	f->client.thread_node = -1;
 	f->server.thread_node = 1;
+	f->server.threads = 2;
+	f->server.thread[0] = (struct measure_thread){ 5, 1, 0, SECOND, 90000 };
+	f->server.thread[1] = (struct measure_thread){ -1, -1, 3, UINT64_C(1) << 60, UINT64_MAX };
 	f->server.counters = (struct counter_moves){
 		.valid = true, .more = 3, .count = 2,
 		.move = { { "out_of_sequence", 5, UINT64_MAX }, { "port_rcv_data", 7, 0 } },
@@ -184,6 +187,8 @@ static void same_measure(const struct measure *a, const struct measure *b)
 	assert_true(a->data_errors == b->data_errors && a->qp_most == b->qp_most);
 	assert_string_equal(a->data_fault, b->data_fault);
 	assert_int_equal(a->thread_node, b->thread_node);
+	assert_int_equal(a->threads, b->threads);
+	assert_memory_equal(a->thread, b->thread, a->threads * sizeof(a->thread[0]));
 	assert_int_equal(a->counters.valid, b->counters.valid);
 	assert_int_equal(a->counters.more, b->counters.more);
 	assert_int_equal(a->counters.count, b->counters.count);

@@ -242,6 +242,39 @@ static void several_queue_pairs(void **state)
 	free(text);
 }
 
+static void several_threads(void **state)
+{
+	static const int cpus[] = { 3, 2, 1, 7, 8, 9, 4, 4 };
+	struct fixture *f = *state;
+	char *text;
+
+	fill_both(f, "--op send -q 8 -s 1000 --threads 8");
+	text = result_text(f, false);
+	expect_no(text, "threads ");
+	free(text);
+	f->server.threads = 8;
+	for (int i = 0; i < 8; i++)
+		f->server.thread[i] = (struct measure_thread){
+			cpus[i], 0, 1000 + (uint64_t)i, 2000, 1230 + (uint64_t)i,
+		};
+	text = result_text(f, false);
+	expect(text, "\nthreads server: 8 on CPUs 3-1,7-9,4,4, 1,230 to 1,237 messages each, "
+		     "together 99.30 % of the time\n");
+	expect_no(text, "threads client");
+	free(text);
+	for (int i = 0; i < 40; i++)
+		f->server.thread[i] = (struct measure_thread){ i / 2 * 3, 0, 1000, 2000, 9 };
+	f->server.threads = 40;
+	text = result_text(f, false);
+	expect(text, "40 on CPUs 0,0,3,3,6,6,9,9,12,..., 9 to 9 messages each");
+	free(text);
+	f->server.thread[39].cpu = -1;
+	text = result_text(f, false);
+	expect(text, "40 on any CPU, 9 to 9 messages each");
+	check_columns(text);
+	free(text);
+}
+
 static void missed_operations(void **state)
 {
 	struct fixture *f = *state;
@@ -436,6 +469,7 @@ int main(void)
 		TEST(the_other_direction),
 		TEST(the_other_latency),
 		TEST(several_queue_pairs),
+		TEST(several_threads),
 		TEST(missed_operations),
 		TEST(later_rows),
 		TEST(counters),

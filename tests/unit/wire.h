@@ -75,6 +75,9 @@ static inline void measure_sample(struct measure *m)
 	TEXT(m->counters.move[1].name, "RNR sent");
 	m->counters.move[1].before = 7;
 	m->thread_node = -1;
+	m->threads = 2;
+	m->thread[0] = (struct measure_thread){ 3, 0, 1, 5, 7 };
+	m->thread[1] = (struct measure_thread){ -1, -1, 2, (1ULL << 53) + 7, UINT64_MAX };
 	m->data_errors = 1ULL << 60;
 	TEXT(m->data_fault, "slot 3, byte 17");
 	TEXT(m->clock, "tsc");
