@@ -91,6 +91,7 @@ bool lane_read_mark(const struct lane_report *r, struct lane_mark *m)
 		m->count = atomic_load(&r->mark_count);
 		m->in_flight = atomic_load(&r->mark_in_flight);
 	} while (marks & 1 || marks != atomic_load(&r->marks));
+	m->last_ns = m->ns;
 	return marks;
 }
 

@@ -62,6 +62,7 @@ struct lane_report {
 /* How far the window had come at one of its edges, its opening and its end included. */
 struct lane_mark {
 	uint64_t ns;        /* since it opened */
+	uint64_t last_ns;   /* the same; of several lanes the last's, where ns is the first's */
 	uint64_t count;     /* messages in it */
 	uint64_t in_flight; /* posted and not yet known to be done */
 };

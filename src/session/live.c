@@ -150,6 +150,10 @@ void live_end(struct live *l, const struct row *r)
 {
 	struct lane_mark m;
 
-	if (l && l->every && r->lane && read_mark(l, r, &m) && m.ns > l->told.ns)
-		tell(l, r, &m);
+	if (!l || !l->every || !r->lane || !read_mark(l, r, &m) ||
+	    (m.ns <= l->told.ns && m.count == l->told.count))
+		return;
+	/* The others may have come to an end long ago. */
+	m.ns = m.last_ns;
+	tell(l, r, &m);
 }

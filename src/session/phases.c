@@ -561,7 +561,8 @@ int phases_run(struct row *r, struct phases_end *end)
 			 !s->alone);
 	if (row_abort(r)) {
 		s->stuck = true;
-		note("a data thread does not leave %s: the process ends", s->device.facts.name);
+		note("%s data thread does not leave %s: the process ends",
+		     r->threads.count > 1 ? "a" : "the", s->device.facts.name);
 	}
 	return rc;
 }

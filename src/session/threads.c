@@ -121,7 +121,8 @@ int threads_start(struct threads *t)
 				    "--threads, or raise the limit of processes (ulimit -u)",
 				    i + 1, t->count, strerror(rc));
 		if (rc)
-			return fail(FAIL_SETUP, rc, "starting the data thread: %s", strerror(rc));
+			return fail(FAIL_SETUP, rc, "starting the data thread: %s; raise the limit "
+				    "of processes (ulimit -u)", strerror(rc));
 		w->running = true;
 	}
 	if (t->count)
@@ -248,6 +249,7 @@ bool threads_mark(const struct threads *t, struct lane_mark *m)
 		if (!lane_read_mark(&t->worker[i].report, &one))
 			return false;
 		m->ns = one.ns < m->ns ? one.ns : m->ns;
+		m->last_ns = one.ns > m->last_ns ? one.ns : m->last_ns;
 		m->count += one.count;
 		m->in_flight += one.in_flight;
 	}

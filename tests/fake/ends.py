@@ -23,7 +23,7 @@ NOTES = re.compile(
     r"^rdmeter: (listening on "
     r"|[0-9.]+:\d+: [a-z_]+ (lat|bw), [^:]*: \d+ messages in "
     r"|destroying |deregistering |freeing |closing |reading back "
-    r"|the data thread does not leave |interrupted"
+    r"|(?:the|a) data thread does not leave |interrupted"
     r"|[^:;]+ -> )"
 )
 ERROR = re.compile(r"^rdmeter: [^;]+; .+")

@@ -245,6 +245,7 @@ def draw_pace(r, plan):
         args['gap'] = f'{r.randint(0, 250_000 // messages)}us'
         return
     args.pop('batch', None)
+    args.pop('threads', None)
     args['rate'] = max(10, int(messages / r.uniform(0.001, 0.25)))
     if r.random() < 0.4:
         args['burst'] = uneven(r, 1, min(40, args['rate'] // 4))  # 20 mean gaps are within 5 s

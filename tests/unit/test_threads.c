@@ -416,6 +416,7 @@ static void told_of_all(void **state)
 	}
 	assert_true(threads_mark(t, &mark));
 	assert_int_equal(mark.ns, 98);
+	assert_int_equal(mark.last_ns, 100);
 	assert_int_equal(mark.count, 6);
 	assert_int_equal(mark.in_flight, 6);
 	assert_int_equal(threads_told(t).posted, 33);
