@@ -19,6 +19,8 @@
 #define LOCK_PATIENCE_NS 2000000000ULL /* a holder that is stopped for longer is passed by */
 #define CHECK_NS 1000000          /* how often another process is looked for */
 #define SMALLEST_BITS 6
+#define GIVE_EVERY 64
+#define GIVE_YIELDS 1000
 
 struct fabric *fabric;
 
@@ -27,8 +29,32 @@ static struct node *nodes[FAKE_NODES + 1];
 static bool locked; /* not when the lock was passed by */
 static bool passed; /* the last time it was: its holder is not waited for again and again */
 
-/* Held around the fabric's: the threads of a process exclude each other when that is passed by too. */
+/*
+ * Held around the fabric's: the threads of a process exclude each other when that is passed by too.
+ * One that posts and polls without a pause would keep the others out of it for as long as it likes,
+ * so now and then it waits a little for one of them to get it.
+ */
 static pthread_mutex_t threads = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic uint32_t waiting, taken;
+
+static void lock_threads(void)
+{
+	atomic_fetch_add(&waiting, 1);
+	pthread_mutex_lock(&threads);
+	atomic_fetch_sub(&waiting, 1);
+	atomic_fetch_add(&taken, 1);
+}
+
+static void unlock_threads(void)
+{
+	static _Thread_local uint32_t turns;
+	uint32_t mine = atomic_load(&taken);
+	bool gives = atomic_load(&waiting) && ++turns % GIVE_EVERY == 0;
+
+	pthread_mutex_unlock(&threads);
+	for (int i = 0; gives && i < GIVE_YIELDS && atomic_load(&taken) == mine; i++)
+		sched_yield();
+}
 
 struct node *const own = &own_node;
 
@@ -112,7 +138,7 @@ void fabric_lock(void)
 	uint64_t began = 0, patience;
 	int rc;
 
-	pthread_mutex_lock(&threads);
+	lock_threads();
 	patience = passed ? 0 : LOCK_PATIENCE_NS;
 	while ((rc = pthread_mutex_trylock(&fabric->lock)) == EBUSY) {
 		uint64_t now = fake_real_now();
@@ -132,7 +158,7 @@ void fabric_unlock(void)
 {
 	if (locked)
 		pthread_mutex_unlock(&fabric->lock);
-	pthread_mutex_unlock(&threads);
+	unlock_threads();
 }
 
 static void node_path(char *out, size_t size, uint32_t number, uint64_t serial, const char *what)
