@@ -119,13 +119,14 @@ int numa_pin_thread(int cpu)
 	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
 }
 
-int numa_this_node(void)
+int numa_this_cpu(void)
 {
-	int cpu = sched_getcpu();
+	return sched_getcpu();
+}
 
-	if (numa_available() < 0 || cpu < 0)
-		return -1;
-	return numa_node_of_cpu(cpu);
+int numa_node_of(int cpu)
+{
+	return numa_available() < 0 || cpu < 0 ? -1 : numa_node_of_cpu(cpu);
 }
 
 uint32_t numa_node_count(void)

@@ -13,8 +13,11 @@ int numa_device_node(const char *device);
 /* Nodes that this machine has; 0 when unknown. */
 uint32_t numa_node_count(void);
 
-/* The node of the CPU that runs this; -1 when unknown. */
-int numa_this_node(void);
+/* The CPU that runs this; -1 when unknown. */
+int numa_this_cpu(void);
+
+/* A CPU's node; -1 when unknown. Of one thread at a time: libnuma keeps what it reads of this. */
+int numa_node_of(int cpu);
 
 /* Where buffers and data threads go: a node, or -1 for anywhere; and why. */
 struct numa_place {

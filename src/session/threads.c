@@ -35,7 +35,7 @@ int threads_alloc(struct threads *t, uint32_t count)
 		struct worker *w = &t->worker[i];
 
 		w->all = t;
-		w->cpu = -1;
+		w->cpu = w->ran_on = -1;
 		w->measure = alloc_lines(sizeof(*w->measure));
 		if (!w->measure)
 			return -ENOMEM;
@@ -106,7 +106,7 @@ static void *data_thread(void *arg)
 		return NULL;
 	lane_begin(w->lane);
 	w->loop(w->lane);
-	w->measure->thread_node = numa_this_node();
+	w->ran_on = numa_this_cpu();
 	return NULL;
 }
 
@@ -281,9 +281,12 @@ void threads_measure(const struct threads *t, struct measure *into)
 		first = l->started < first ? l->started : first;
 	}
 	for (uint32_t i = 0; i < t->count; i++) {
-		l = t->worker[i].lane;
+		const struct worker *w = &t->worker[i];
+
+		l = w->lane;
+		w->measure->thread_node = numa_node_of(w->ran_on);
 		part[i] = (struct merge_part){
-			.m = t->worker[i].measure, .cpu = t->worker[i].cpu,
+			.m = w->measure, .cpu = w->cpu,
 			.ahead = clock_ns(&l->clock, l->started - first),
 		};
 	}

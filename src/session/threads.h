@@ -29,6 +29,7 @@ struct worker {
 	struct threads *all;
 	uint32_t first; /* of the row's queue pairs */
 	int cpu;        /* that it is pinned to; -1: to none */
+	int ran_on;     /* the CPU that ran its end; -1: not known */
 	pthread_t thread;
 	bool running;
 };

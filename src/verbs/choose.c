@@ -158,7 +158,7 @@ static bool owns_local(const struct candidate *k, const struct device_request *r
 
 static bool is_near(const struct candidate *k, const struct device_request *r)
 {
-	return r->peer && k->numa_node >= 0 && k->numa_node == numa_this_node();
+	return r->peer && k->numa_node >= 0 && k->numa_node == numa_node_of(numa_this_cpu());
 }
 
 static bool is_any(const struct candidate *k, const struct device_request *r)
