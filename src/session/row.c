@@ -286,7 +286,9 @@ int row_abort(struct row *r)
 	threads_stop(&r->threads, LANE_ABORT);
 	queues_abort(&r->queues);
 	rc = threads_abort(&r->threads);
-	threads_measure(&r->threads, r->measure);
+	/* Of a thread that is stuck, what it had before is still told; nobody asks a server. */
+	if (!rc || r->session->client)
+		threads_measure(&r->threads, r->measure);
 	return rc;
 }
 

@@ -250,7 +250,9 @@ int fault_call(enum fake_call call)
 		    call == CALL_bind_mw || call == CALL_req_notify_cq ||
 		    call == CALL_get_cq_event;
 	uint64_t n = atomic_fetch_add(&calls[call], 1) + 1;
-	uint64_t of_kind = atomic_fetch_add(&calls[CALLS + data], 1) + 1;
+	/* A thread is none of the verbs. */
+	uint64_t of_kind = call == CALL_thread ? 0 :
+			   atomic_fetch_add(&calls[CALLS + data], 1) + 1;
 
 	for (size_t i = 0; i < script.faults; i++) {
 		const struct fake_fault *f = &script.fault[i];
