@@ -228,7 +228,8 @@ static void check_point(const void *at)
 	const struct point *p = &m->point;
 	const struct caps caps = {
 		.max_msg_sz = UINT64_MAX, .max_qp = UINT32_MAX, .max_qp_wr = UINT32_MAX,
-		.max_cqe = UINT32_MAX, .max_rd_init = 16, .max_rd_res = 16, .atomics = 1,
+		.max_cqe = UINT32_MAX, .max_sge = UINT32_MAX, .max_rd_init = 16, .max_rd_res = 16,
+		.atomics = 1,
 	};
 
 	MUST(p->op.value < op_count, "operation %" PRIu64, p->op.value);
