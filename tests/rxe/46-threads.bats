@@ -11,8 +11,8 @@ shared() {
 
 @test "2 and 3 threads, 8 queue pairs: the client sends" {
 	for n in 2 3; do
-		measured --op write,send --test bw -s 8 -q 8 --threads $n -n 200
-		rows client 2 1760
+		measured --op write,send --test bw -s 8 -q 8 --threads $n -n 100
+		rows client 2 880
 		[ "$(grep -c "^threads client: $n on CPUs " <<<"$output")" -eq 2 ]
 		[ "$(grep -c "^threads server: $n on CPUs " <<<"$output")" -eq 1 ]
 	done
@@ -20,7 +20,7 @@ shared() {
 
 @test "2 and 3 threads, 8 queue pairs: the server sends" {
 	for n in 2 3; do
-		measured --op write_imm --test bw -s 1K -q 8 --threads $n --direction in -n 200 \
+		measured --op write_imm --test bw -s 1K -q 8 --threads $n --direction in -n 100 \
 			--verify
 		shared $n client
 		shared $n server
@@ -30,11 +30,11 @@ shared() {
 
 @test "2 and 3 threads, 8 queue pairs: both send" {
 	for n in 2 3; do
-		measured --op send --test bw -s 64 -q 8 --threads $n -b -n 100 --verify
+		measured --op send --test bw -s 64 -q 8 --threads $n -b -n 50 --verify
 		shared $n client
 		shared $n server
-		rows client 1 880
-		rows server 1 880
+		rows client 1 440
+		rows server 1 440
 	done
 }
 
