@@ -121,8 +121,6 @@ struct lane_qp {
 	struct ibv_qp_ex *ex; /* the same, posted to by calls; NULL: by lists */
 	uint64_t posted, completed; /* messages; completed counts those known to be */
 	uint64_t received;
-	uint64_t taken;          /* lossy: receives, those of empty datagrams among them */
-	uint64_t next_immediate; /* lossy: at least that number comes next */
 	struct ibv_send_wr *wr;     /* ring of wr_count requests, each for one slot */
 	uint32_t at;                /* the next of the ring */
 	uint32_t index; /* of the lane's */
@@ -135,6 +133,8 @@ struct lane_qp {
 	volatile uint64_t *results; /* atomics: the old values, one for each request of the ring */
 	uint64_t *intended; /* with a schedule: when a stamped message was to leave; as stamps */
 	uint64_t at_open;           /* of `completed` or `received`, when the window opened */
+	uint64_t taken;          /* lossy: receives, those of empty datagrams among them */
+	uint64_t next_immediate; /* lossy: at least that number comes next */
 };
 
 /*

@@ -243,24 +243,6 @@ void sweep_options_of(const struct options *opt, const struct point *p, struct o
 	}
 }
 
-uint32_t plan_outstanding(const struct point *p, const struct caps *initiator,
-			  const struct caps *responder)
-{
-	uint64_t most = least(initiator->max_rd_init, responder->max_rd_res);
-
-	most = least(most, 255); /* the attribute of a queue pair is a byte */
-	return (uint32_t)(p->outs.value ? least(p->outs.value, most) : most);
-}
-
-bool plan_supports(const struct point *p, const struct caps *caps)
-{
-	const struct op *op = point_op(p);
-
-	if (op->flow == FLOW_COUNTER && !caps->atomics)
-		return false;
-	return !op_has(op, TRAIT_READS) || (caps->max_rd_init && caps->max_rd_res);
-}
-
 /* The longest message of a point on these devices. */
 static uint64_t longest(const struct point *p, const struct caps *ours, const struct caps *theirs)
 {

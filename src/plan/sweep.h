@@ -13,11 +13,7 @@
 #include "cli/options.h"
 #include "cli/values.h"
 #include "plan/plan.h"
-
-static inline uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
+#include "plan/resolve.h"
 
 struct sweep {
 	const struct option_row *row[PLAN_VARIED_MOST];
