@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The receives that the queue pairs of a thread share: their requests, and what has come to them. */
+/* The receives that a thread's queue pairs share: their requests, and what has come to them. */
 #ifndef RDMETER_SESSION_SHARED_H
 #define RDMETER_SESSION_SHARED_H
 
