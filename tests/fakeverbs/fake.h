@@ -54,7 +54,7 @@ struct fake_script {
 	uint64_t status, status_at, recv_status, recv_status_at, lose, duplicate;
 	uint64_t wr_api, max_srq_wr;
 	uint64_t dmabuf, late, stall_at, stall, pace, wire, tick, port_down, corrupt, refuse, overrun;
-	uint64_t windows, reg, reg_page, dereg;
+	uint64_t windows, reg, reg_page, dereg, checked;
 	uint64_t cm_reject, cm_reject_at, cm_address, cm_address_at, cm_route, cm_route_at;
 	uint64_t cm_unreachable, cm_lose, cm_garble, cm_device, cm_gid, cm_disconnect;
 	bool down, infiniband, talk, virtual_clock, null, null_marker, null_ahead;

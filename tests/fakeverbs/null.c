@@ -11,7 +11,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define CHECKED_MESSAGES 4096
 #define IMM_RING 16384
 #define IMM_RING_AHEAD (1U << 20) /* a time slice's worth of messages */
 
@@ -113,7 +112,7 @@ static bool __attribute__((noinline)) goes_fast(struct fake_qp *q)
 {
 	struct null_state *s = q->null;
 
-	if (q->verbs.qp_type != IBV_QPT_RC || q->messages < CHECKED_MESSAGES || q->retired != q->posted ||
+	if (q->verbs.qp_type != IBV_QPT_RC || q->messages < script.checked || q->retired != q->posted ||
 	    atomic_load(&q->shared->state) != IBV_QPS_RTS)
 		return false;
 	fabric_lock();

@@ -17,7 +17,7 @@ struct fake_script script = {
 	.devices = 1, .max_qp = 8192, .max_qp_wr = 16384, .max_cqe = 4194304, .max_sge = FAKE_SGE,
 	.max_inline = 256, .max_msg_sz = 1ULL << 30, .max_mr_size = 1ULL << 40,
 	.max_rd_atomic = 16, .max_dest_rd_atomic = 16, .atomics = 1, .mtu = 4096,
-	.windows = 3, .wr_api = 1, .max_srq_wr = 16384,
+	.windows = 3, .wr_api = 1, .max_srq_wr = 16384, .checked = 4096,
 	.gids = "fe80::fa:ce,127.0.0.1,::1", .pkeys = "ffff",
 	.cm_device = FAKE_DEVICES, .cm_gid = FAKE_GIDS,
 };
@@ -59,7 +59,7 @@ static const struct setting {
 	{ "wr_api", NUMBER, AT(wr_api), 0 },
 	{ "dmabuf", NUMBER, AT(dmabuf), 0 }, { "windows", NUMBER, AT(windows), 0 },
 	{ "reg", NUMBER, AT(reg), 0 }, { "reg_page", NUMBER, AT(reg_page), 0 },
-	{ "dereg", NUMBER, AT(dereg), 0 },
+	{ "dereg", NUMBER, AT(dereg), 0 }, { "checked", NUMBER, AT(checked), 0 },
 	{ "refuse", NUMBER, AT(refuse), 0 }, { "overrun", NUMBER, AT(overrun), 0 },
 	{ "cm_reject", PAIR, AT(cm_reject), AT(cm_reject_at) },
 	{ "cm_address", PAIR, AT(cm_address), AT(cm_address_at) },
