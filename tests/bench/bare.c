@@ -7,7 +7,9 @@
  * read the clock as rdmeter's do.
  *
  *     bare OP bw|both|lat DEPTH BATCH SIGNAL SIZE MESSAGES
+ *     bare clock
  *
+ * The second prints what reads of the clock take: "plain NS ordered NS".
  * Starts its peer by itself, as a process of its own with the same arguments and "peer" behind
  * them. Each prints, where it has a loop: "messages N ns T cpu_ns C peer 0|1", and the asking side
  * of a latency test "p50_ns P" too. It is a test program: what fails, fails with a word and a number.
@@ -30,6 +32,8 @@
 #define SAMPLES (1U << 16)
 #define GID_INDEX 1
 #define PEER_FD 3
+#define CLOCK_BATCHES 100
+#define CLOCK_READS 1000
 
 enum touch { PLAIN, IMMEDIATE, COMPARE };
 
@@ -499,6 +503,25 @@ static void read_arguments(char **argv)
 	rx_depth = 2 * depth < 512 ? 2 * depth : 512;
 }
 
+/* The least of many batches of reads, each of which has to wait for the one before. */
+static void print_clock(void)
+{
+	double least[2] = { 1e9, 1e9 };
+
+	for (int round = 0; round < 2 * CLOCK_BATCHES; round++) {
+		bool ordered = round % 2;
+		uint64_t begin = clock_raw_ns(), sum = 0;
+		double ns;
+
+		for (int i = 0; i < CLOCK_READS; i++)
+			sum += ordered ? counter_read_ordered() : counter_read();
+		__asm__ volatile("" : : "r"(sum));
+		ns = (double)(clock_raw_ns() - begin) / CLOCK_READS;
+		least[ordered] = ns < least[ordered] ? ns : least[ordered];
+	}
+	printf("plain %.2f ordered %.2f\n", least[0], least[1]);
+}
+
 int main(int argc, char **argv)
 {
 	bool peer = argc == 9, lat = argc > 2 && !strcmp(argv[2], "lat");
@@ -508,7 +531,12 @@ int main(int argc, char **argv)
 	loop run;
 	char byte = 0;
 
-	need(argc == 8 || peer, "usage: bare OP bw|both|lat DEPTH BATCH SIGNAL SIZE MESSAGES");
+	if (argc == 2 && !strcmp(argv[1], "clock")) {
+		print_clock();
+		return 0;
+	}
+	need(argc == 8 || peer,
+	     "usage: bare OP bw|both|lat DEPTH BATCH SIGNAL SIZE MESSAGES, or bare clock");
 	read_arguments(argv);
 	if (!peer)
 		pid = start_peer(argv, argc, &fd);

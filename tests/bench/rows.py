@@ -24,6 +24,7 @@ class Group:
     variants: tuple = (('', ()),)     # a word for the table, options of rdmeter
     sides: tuple = ('client',)        # whose figures: a row for each
     halved: bool = False              # a latency is half of a round trip
+    counted_only: bool = False        # instructions of it are counted, and no time is taken
     pilot: int = 200000
     most: int = 100000000             # perftest takes no more
 
@@ -48,23 +49,26 @@ SEND = sized('ib_send_bw', '-r', '256')
 CAS = ('ib_atomic_bw', '-A', 'CMP_AND_SWAP', '-o', '16')
 FADD = ('ib_atomic_bw', '-A', 'FETCH_AND_ADD', '-o', '16')
 AHEAD = {'mode': 'null=ahead', 'sides': ('client', 'server')}
-EVERY_32 = (('stamp 32, default', ()), ('stamp off', OFF), ('stamp all', ALL))
+EVERY_32 = (('stamp 32, default', ()), ('stamp all', ALL), ('stamp off', OFF))
 EVERY_ONE = (('stamp all, default', ()), ('stamp off', OFF))
+SINGLY = (('', ()), ('stamp all', ALL))
+
+
+def kinds(name, op, perftest, first=SINGLY, hundred=(('', ()),), lists=(('', ()),), **more):
+    """The three ways of posting that every operation is measured in."""
+    return [
+        streaming(f'{name}, signal 1', op, 1, perftest=perftest, variants=first, **more),
+        streaming(f'{name}, signal 100', op, 100, perftest=perftest, variants=hundred, **more),
+        streaming(f'{name}, lists of 16', op, 16, 16, perftest=perftest, variants=lists, **more),
+    ]
+
 
 GROUPS = [
-    streaming('write, signal 1', 'write', 1, perftest=WRITE, variants=EVERY_32),
-    streaming('write, signal 100', 'write', 100, perftest=WRITE, variants=EVERY_ONE),
-    streaming('write, lists of 16', 'write', 16, 16, perftest=WRITE, variants=EVERY_32),
-    streaming('read, signal 1', 'read', 1, perftest=READ),
-    streaming('read, signal 100', 'read', 100, perftest=READ),
-    streaming('read, lists of 16', 'read', 16, 16, perftest=READ),
-    streaming('cas, signal 1', 'cas', 1, perftest=CAS, size=8),
-    streaming('cas, signal 100', 'cas', 100, perftest=CAS, size=8),
-    streaming('fadd, signal 1', 'fadd', 1, perftest=FADD, size=8),
-    streaming('fadd, signal 100', 'fadd', 100, perftest=FADD, size=8),
-    streaming('send, signal 1', 'send', 1, perftest=SEND, **AHEAD),
-    streaming('send, signal 100', 'send', 100, perftest=SEND, **AHEAD),
-    streaming('send, lists of 16', 'send', 16, 16, perftest=SEND, **AHEAD),
+    *kinds('write', 'write', WRITE, EVERY_32, EVERY_ONE, EVERY_32),
+    *kinds('read', 'read', READ),
+    *kinds('cas', 'cas', CAS, size=8),
+    *kinds('fadd', 'fadd', FADD, size=8),
+    *kinds('send', 'send', SEND, **AHEAD),
     streaming('send_imm, signal 100', 'send_imm', 100, most=4000000, **AHEAD),
     streaming('send both ways, signal 100', 'send', 100, perftest=(*SEND, '-b'), bare='both',
               mode='null=ahead', extra=('--direction', 'both')),
@@ -77,4 +81,8 @@ GROUPS = [
     Group('read lat', 'read', 'lat', size=8, bare='lat', perftest=('ib_read_lat', '-s', '8')),
     Group('cas lat', 'cas', 'lat', size=8, bare='lat',
           perftest=('ib_atomic_lat', '-A', 'CMP_AND_SWAP')),
+    streaming('write, sampled', 'write', 1, counted_only=True,
+              variants=(('', ('--samples', '/dev/null')),)),
+    streaming('write, far behind its schedule', 'write', 1, counted_only=True,
+              variants=(('', ('--rate', '1G')),)),
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Rows to tables, for a terminal and as Markdown."""
+"""The long tables, and any table for a terminal."""
 import statistics
 
 TIMES_NOTE = (
@@ -126,19 +126,15 @@ def instructions(rows):
                  instructions_row, INSTRUCTIONS_NOTE)
 
 
+def head_text(head):
+    return ''.join(f'{name:<10}{value}\n' for name, value in head)
+
+
 def as_text(head, table):
     columns, body, note = table
     width = [max(len(row[i]) for row in [columns, *body]) for i in range(len(columns))]
-    lines = [f'{name:<10}{value}' for name, value in head] + ['']
+    lines = []
     for row in [columns, *body]:
         lines.append(row[0].ljust(width[0]) + ''.join(
             '  ' + cell.rjust(w) for cell, w in zip(row[1:], width[1:])))
-    return '\n'.join(lines + ['', note])
-
-
-def as_markdown(head, table):
-    columns, body, note = table
-    lines = [f'* {name}: {value}' for name, value in head]
-    lines += ['', '| ' + ' | '.join(columns) + ' |', '|---' + '|---:' * (len(columns) - 1) + '|']
-    lines += ['| ' + ' | '.join(row) + ' |' for row in body]
-    return '\n'.join(lines + ['', note, ''])
+    return head_text(head) + '\n' + '\n'.join(lines + ['', note, ''])
