@@ -6,10 +6,11 @@
  * no stamp, no stop word, no histogram and no failure but one that ends everything. Latency loops
  * read the clock as rdmeter's do.
  *
- *     bare OP bw|both|lat DEPTH BATCH SIGNAL SIZE MESSAGES
+ *     bare OP bw|calls|both|lat DEPTH BATCH SIGNAL SIZE MESSAGES
  *     bare clock
  *
- * The second prints what reads of the clock take: "plain NS ordered NS".
+ * "calls" is bw posted by ibv_wr_* calls, for writes. The second prints what reads of the clock
+ * take: "plain NS ordered NS".
  * Starts its peer by itself, as a process of its own with the same arguments and "peer" behind
  * them. Each prints, where it has a loop: "messages N ns T cpu_ns C peer 0|1", and the asking side
  * of a latency test "p50_ns P" too. It is a test program: what fails, fails with a word and a number.
@@ -35,7 +36,7 @@
 #define CLOCK_BATCHES 100
 #define CLOCK_READS 1000
 
-enum touch { PLAIN, IMMEDIATE, COMPARE };
+enum touch { PLAIN, IMMEDIATE, COMPARE, CALLS };
 
 static const struct op {
 	const char *name;
@@ -58,6 +59,7 @@ static uint64_t messages;
 
 static struct ibv_cq *send_cq, *recv_cq;
 static struct ibv_qp *qp;
+static struct ibv_qp_ex *by_calls;
 static struct ibv_mr *mr;
 static unsigned char *memory; /* what is sent, then what is received into */
 static struct ibv_send_wr *sends;
@@ -87,7 +89,22 @@ static void need(bool fine, const char *what)
 
 /* ---- the resources ---- */
 
-static void open_queues(void)
+/* The attributes without the extension are those that it begins with. */
+static struct ibv_qp *create_by_calls(struct ibv_pd *pd, const struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = {
+		.send_cq = attr->send_cq, .recv_cq = attr->recv_cq, .cap = attr->cap,
+		.qp_type = attr->qp_type, .pd = pd, .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+	};
+	struct ibv_qp *made = ibv_create_qp_ex(pd->context, &ex);
+
+	by_calls = made ? ibv_qp_to_qp_ex(made) : NULL;
+	need(by_calls, "a queue pair that is posted to by calls");
+	return made;
+}
+
+static void open_queues(bool calls)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 	struct ibv_context *c = list && list[0] ? ibv_open_device(list[0]) : NULL;
@@ -109,7 +126,7 @@ static void open_queues(void)
 	attr.send_cq = send_cq = ibv_create_cq(c, (int)(depth + rx_depth), NULL, NULL, 0);
 	attr.recv_cq = recv_cq = ibv_create_cq(c, (int)(depth + rx_depth), NULL, NULL, 0);
 	need(mr && send_cq && recv_cq, "memory region, completion queues");
-	qp = ibv_create_qp(pd, &attr);
+	qp = calls ? create_by_calls(pd, &attr) : ibv_create_qp(pd, &attr);
 	need(qp, "queue pair");
 }
 
@@ -210,6 +227,19 @@ static void give_receives(uint32_t n)
 		quit("post_recv", rc);
 }
 
+static int post_by_calls(const struct ibv_send_wr *wr)
+{
+	ibv_wr_start(by_calls);
+	for (; wr; wr = wr->next) {
+		by_calls->wr_id = wr->wr_id;
+		by_calls->wr_flags = wr->send_flags;
+		ibv_wr_rdma_write(by_calls, wr->wr.rdma.rkey, wr->wr.rdma.remote_addr);
+		ibv_wr_set_sge(by_calls, wr->sg_list->lkey, wr->sg_list->addr,
+			       wr->sg_list->length);
+	}
+	return ibv_wr_complete(by_calls);
+}
+
 always_inline void fill_window(uint64_t end, const enum touch touch)
 {
 	struct ibv_send_wr *bad;
@@ -228,7 +258,7 @@ always_inline void fill_window(uint64_t end, const enum touch touch)
 		}
 		send_at = send_at + batch == depth ? 0 : send_at + batch;
 		posted += batch;
-		rc = ibv_post_send(qp, wr, &bad);
+		rc = touch == CALLS ? post_by_calls(wr) : ibv_post_send(qp, wr, &bad);
 		if (__builtin_expect(rc, 0))
 			quit("post_send", rc);
 	}
@@ -279,7 +309,9 @@ always_inline void stream(uint64_t sent_end, uint64_t received_end, const enum t
 
 static void stream_sends(uint64_t end)
 {
-	if (op->touch == PLAIN)
+	if (by_calls)
+		stream(end, 0, CALLS);
+	else if (op->touch == PLAIN)
 		stream(end, 0, PLAIN);
 	else if (op->touch == IMMEDIATE)
 		stream(end, 0, IMMEDIATE);
@@ -406,7 +438,7 @@ static loop choose(const char *test, bool peer)
 {
 	if (!strcmp(test, "both"))
 		return stream_both;
-	if (!strcmp(test, "bw"))
+	if (!strcmp(test, "bw") || !strcmp(test, "calls"))
 		return !peer ? stream_sends : op->receives ? stream_receives : NULL;
 	if (op->opcode == IBV_WR_RDMA_READ || op->atomic)
 		return peer ? NULL : roundtrip;
@@ -536,11 +568,11 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	need(argc == 8 || peer,
-	     "usage: bare OP bw|both|lat DEPTH BATCH SIGNAL SIZE MESSAGES, or bare clock");
+	     "usage: bare OP bw|calls|both|lat DEPTH BATCH SIGNAL SIZE MESSAGES, or bare clock");
 	read_arguments(argv);
 	if (!peer)
 		pid = start_peer(argv, argc, &fd);
-	open_queues();
+	open_queues(!strcmp(argv[2], "calls"));
 	mine.qpn = qp->qp_num;
 	mine.rkey = mr->rkey;
 	mine.address = (uintptr_t)memory;

@@ -4,9 +4,10 @@ import os
 import re
 import statistics
 import subprocess
+from dataclasses import replace
 
 from programs import (WARMUP, Failed, Process, Times, clock_cost, overlap, perftest_pair,
-                      run_rdmeter, start_rdmeter)
+                      run_bare, run_rdmeter, start_rdmeter)
 from rows import GROUPS, Group
 
 CHECKED = 64          # messages that the device checks, where there are thousands of queue pairs
@@ -17,6 +18,7 @@ QPS_BASE, QPS_LEAST = 100, 200  # messages of each: in a run for what set-up tak
 DELAY = 100000        # ns, of the device that is late
 SAMPLES = 20000       # perftest's
 SETUP_QPS = 1024
+MULTIPLE = 1600       # whole windows
 
 
 def alternate(bench, measures):
@@ -101,6 +103,21 @@ def beside(bench, mine, theirs, g=QPS):
     return got['mine'], got['theirs']
 
 
+def by_calls(bench, name):
+    """Rounds of rdmeter and of bare, posting by ibv_wr_* and by ibv_post_send."""
+    g = group(name)
+    total = int(bench.args.seconds * 1e9 / 20) // MULTIPLE * MULTIPLE + MULTIPLE
+
+    def rdmeter(api):
+        return lambda: rate_of(bench, ('--post-api', api), total, g=g)
+
+    def bare(loop):
+        return lambda: run_bare(bench, replace(g, bare=loop), (), total)['client']
+
+    return alternate(bench, {'wr': rdmeter('wr'), 'legacy': rdmeter('legacy'),
+                             'bare wr': bare('calls'), 'bare legacy': bare('bw')})
+
+
 # ---- set-up and memory
 
 
@@ -148,8 +165,11 @@ def setup(bench, qps):
 
 
 def resident(bench, messages):
-    """KiB, the most that a client of so many messages had."""
-    return rdmeter_times(bench, ('-t', '128', '-Q', '100'), messages)[1].one['resident_kb']
+    """
+    KiB, the most that a client of so many messages had. The null device has 65,536 places for
+    completions, and they are memory of the client: the fewest messages are to use them all.
+    """
+    return rdmeter_times(bench, ('-t', '128', '-Q', '1'), messages)[1].one['resident_kb']
 
 
 # ---- accuracy
