@@ -7,6 +7,7 @@ of the results.
 """
 import sys
 
+sys.dont_write_bytecode = True # not into the source tree
 import claims
 import tables
 
@@ -88,5 +89,4 @@ def main():
 
 
 if __name__ == '__main__':
-    sys.dont_write_bytecode = True
     sys.exit(main())

@@ -83,6 +83,8 @@ GROUPS = [
           perftest=('ib_atomic_lat', '-A', 'CMP_AND_SWAP')),
     streaming('write, sampled', 'write', 1, counted_only=True,
               variants=(('', ('--samples', '/dev/null')),)),
+    streaming('write, posted by calls', 'write', 1, counted_only=True,
+              variants=(('', ('--post-api', 'wr')),)),
     streaming('write, far behind its schedule', 'write', 1, counted_only=True,
               variants=(('', ('--rate', '1G')),)),
 ]
