@@ -8,8 +8,6 @@ FEW, MANY = 20000, 220000
 MANY_PERFTEST = 1020000 # it spins for a set time when it starts, which is no fixed count
 # Not the clock's own file: calibration takes a set time. What loops read of it is in a header.
 LOOPS = re.compile(r'src/(engine|stats)/(?!clock\.c)')
-# A side that receives polls until something has come; of it only what is done with that.
-RECEIVING = r'^(take|lane_post)_receives'
 PROGRAM = re.compile(r'(rdmeter|bare|ib_\w+)$')
 
 
@@ -48,10 +46,9 @@ class Profile:
         return sum(n for name, n in self.objects.items()
                    if PROGRAM.match(os.path.basename(name)))
 
-    def of_loops(self, only=''):
+    def of_loops(self):
         """Of the functions of the loops and what they call; None without debugging information."""
-        found = [n for (path, name), n in self.functions.items()
-                 if LOOPS.search(path) and re.search(only, name)]
+        found = [n for (path, _), n in self.functions.items() if LOOPS.search(path)]
         return sum(found) if found else None
 
 
@@ -88,8 +85,7 @@ def loops(bench, wanted):
     """{label: instructions a message in the loops}, of (label, group, side, tool); all CPUs work."""
     def one(run):
         (_, group, side, tool), messages = run
-        counted = profile(bench, group, side, tool, messages)
-        return counted.of_loops(RECEIVING if side == 'server' else '')
+        return profile(bench, group, side, tool, messages).of_loops()
 
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         got = list(pool.map(one, [(entry, n) for entry in wanted for n in (FEW, MANY)]))

@@ -67,7 +67,5 @@ def count_all(bench, entries):
 
 
 def exact(group, side, tool):
-    """A sender of sends is an instance that others are of too; a receiver has one of its own."""
-    if len(group.sides) > 1 or group.bare == 'both':
-        return side == 'server' and group.op == 'send' and tool.name == ''
-    return counting.countable(group, side, tool)
+    """Where there is a receiver, either side polls for as long as the other one takes."""
+    return len(group.sides) == 1 and group.bare != 'both' and counting.countable(group, side, tool)
