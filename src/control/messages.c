@@ -66,6 +66,8 @@ static const struct field caps_fields[] = {
 	FIELD(struct caps, max_srq_wr, U32), FIELD(struct caps, max_srq_sge, U32),
 	FIELD(struct caps, active_mtu, U32), FIELD(struct caps, max_rd_init, U32),
 	FIELD(struct caps, max_rd_res, U32), FIELD(struct caps, atomics, U32),
+	FIELD(struct caps, odp_rc, U32),     FIELD(struct caps, odp_uc, U32),
+	FIELD(struct caps, odp_ud, U32),
 };
 
 static const struct field device_fields[] = {

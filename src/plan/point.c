@@ -42,7 +42,7 @@ bool point_row_is_local(const struct option_row *row)
 {
 	static const char *const suitable[] = {
 		"op", "test", "size", "all", "iters", "duration", "warmup", "shuffle", "max-time",
-		"align", "offset", "slots", "memory", "relaxed-ordering", "window",
+		"align", "offset", "slots", "memory", "relaxed-ordering", "odp", "window",
 		"ib-dev", "ib-port", "gid-index", "stall-timeout",
 	};
 

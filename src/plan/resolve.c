@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "cli/units.h"
+#include "plan/limits.h"
 #include "plan/local.h"
 #include "plan/pace.h"
 #include "plan/plan.h"
@@ -204,6 +205,7 @@ static void resolve_memory(const struct options *opt, struct point *p)
 	set(&p->verify, opt->verify.given, opt->verify.given ? "given" : "default");
 	if (p->verify.value)
 		widen_for_verify(p);
+	set(&p->odp, opt->odp.given, opt->odp.given ? "given" : "default");
 	choose(&p->mr, &opt->mr, opt->mr.num, "default");
 	choose(&p->relaxed_ordering, &opt->relaxed_ordering, RELAXED_AUTO, "auto");
 	if (p->relaxed_ordering.value == RELAXED_AUTO)
@@ -357,7 +359,7 @@ int plan_check_limits(const struct point *p, const struct caps *caps, const char
 
 	if (!rc)
 		rc = rules_check_datagram(p);
-	return rc ? rc : rules_check_caps(p, caps, whose);
+	return rc ? rc : limits_check(p, caps, whose);
 }
 
 int plan_fit(const struct options *opt, struct point *p, const struct caps *ours,
@@ -371,8 +373,8 @@ int plan_fit(const struct options *opt, struct point *p, const struct caps *ours
 	if (!rc)
 		rc = fit_datagram(opt, p);
 	if (!rc)
-		rc = rules_check_caps(p, ours, "this side's device");
+		rc = limits_check(p, ours, "this side's device");
 	if (!rc)
-		rc = rules_check_caps(p, theirs, "the server's device");
+		rc = limits_check(p, theirs, "the server's device");
 	return rc;
 }

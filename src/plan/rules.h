@@ -4,7 +4,6 @@
 #define RDMETER_PLAN_RULES_H
 
 #include "plan/point.h"
-#include "verbs/caps.h"
 
 /*
  * The first rule that the resolved point breaks, told with FAIL_USAGE. opt says what was given;
@@ -17,8 +16,5 @@ int rules_check_point(const struct options *opt, const struct point *p);
  * devices. Returns 0 or -EOPNOTSUPP.
  */
 int rules_check_datagram(const struct point *p);
-
-/* The same against one device's limits, told with FAIL_SETUP. Returns 0 or -EOPNOTSUPP. */
-int rules_check_caps(const struct point *p, const struct caps *caps, const char *whose);
 
 #endif

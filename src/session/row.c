@@ -54,7 +54,8 @@ struct buffer_shape row_shape(const struct row *r)
 		.slots = point_slots(p) * (uint32_t)p->qps.value,
 		.regions = p->mr.value == MR_QP ? (uint32_t)p->qps.value : 1,
 		.align = p->align.value, .offset = p->offset.value,
-		.access = p->relaxed_ordering.value ? IBV_ACCESS_RELAXED_ORDERING : 0,
+		.access = (p->relaxed_ordering.value ? IBV_ACCESS_RELAXED_ORDERING : 0) |
+			  (p->odp.value ? IBV_ACCESS_ON_DEMAND : 0),
 		.memory = (uint32_t)p->memory.value, .path = r->memory_path,
 		.node = r->session->device.place.node,
 	};

@@ -20,6 +20,7 @@ struct caps {
 	uint32_t max_rd_init; /* reads and atomics that an initiator may have outstanding */
 	uint32_t max_rd_res;  /* and that a responder accepts, of one queue pair */
 	uint32_t atomics;     /* 0: none */
+	uint32_t odp_rc, odp_uc, odp_ud; /* IBV_ODP_SUPPORT_*: by transport; 0: no such paging */
 	uint32_t active_mtu; /* bytes */
 	uint32_t windows;    /* types of memory windows, CAPS_WINDOW_*; known of this side alone */
 };

@@ -30,6 +30,19 @@ static uint32_t windows_of(const struct ibv_device_attr *attr)
 			CAPS_WINDOW_2 : 0);
 }
 
+/* Older providers do not know the call, and have none. */
+static void query_paging(struct ibv_context *context, struct caps *caps)
+{
+	struct ibv_device_attr_ex attr = { .comp_mask = 0 };
+
+	if (ibv_query_device_ex(context, NULL, &attr) ||
+	    !(attr.odp_caps.general_caps & IBV_ODP_SUPPORT))
+		return;
+	caps->odp_rc = attr.odp_caps.per_transport_caps.rc_odp_caps;
+	caps->odp_uc = attr.odp_caps.per_transport_caps.uc_odp_caps;
+	caps->odp_ud = attr.odp_caps.per_transport_caps.ud_odp_caps;
+}
+
 static int query_caps(struct ibv_context *context, uint32_t port, struct device_facts *facts,
 		      struct ibv_port_attr *port_attr)
 {
@@ -56,6 +69,7 @@ static int query_caps(struct ibv_context *context, uint32_t port, struct device_
 		.active_mtu = mtu_bytes(port_attr->active_mtu),
 		.windows = windows_of(&attr),
 	};
+	query_paging(context, &facts->caps);
 	about_device(facts, &attr, port_attr);
 	return 0;
 }

@@ -397,6 +397,8 @@ def regions(run):
         got = {on: report.regions.count(on) for on in want}
         if got != want:
             yield f'{side}: {got} regions, by relaxed ordering, not {want}'
+        if set(report.paged) - {int('odp' in run.plan.args)}:
+            yield f'{side}: on-demand paging: {report.paged}'
 
 
 def pieces(run):

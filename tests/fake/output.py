@@ -6,7 +6,7 @@ import re
 TITLE = re.compile(r'^rdmeter \S+: (\S+) (bandwidth|latency), (RC|UC|UD), ', re.M)
 SETTING = re.compile(r'(?:^|(?<= ))(iters|warmup|qp|tx-depth|rx-depth|batch|signal|outs|stamp|align'
                      r'|offset|size|sge|verify|inline|mtu|atomic-target|sl|tclass|flow-label|hop-limit|pkey-index'
-                     r'|burst|arrival|seed|qp-timeout|retry|rnr-retry|min-rnr|slots|threads|memory|relaxed-ordering|mr|rdma-cm|tos'
+                     r'|burst|arrival|seed|qp-timeout|retry|rnr-retry|min-rnr|slots|threads|memory|relaxed-ordering|odp|mr|rdma-cm|tos'
                      r'|events|post-api|srq|recv-batch)'
                      r' +(\S+)( KiB| MiB| B)?', re.M)
 COUNTS = re.compile(r'^(client|server): posted (\S+), completed (\S+), received (\S+); '
@@ -80,6 +80,7 @@ class Report:
     def __init__(self, text):
         self.violations = re.findall(r'^violation (.*)', text, re.M)
         self.regions = [int(v) for v in re.findall(r'^mr .*relaxed=(\d)', text, re.M)]
+        self.paged = [int(v) for v in re.findall(r'^mr .*odp=(\d)', text, re.M)]
         self.srqs = [dict((k, int(v)) for k, v in re.findall(r'(\w+)=(\d+)', line))
                      for line in re.findall(r'^srq (.*)', text, re.M)]
         self.events = [int(v) for v in re.findall(r'^events .*taken=(\d+)', text, re.M)]

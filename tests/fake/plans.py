@@ -88,6 +88,9 @@ def draw_buffers(r, plan):
         plan.client['dmabuf'] = plan.server['dmabuf'] = 1
     if not any(op in ATOMIC for op in plan.ops) and r.random() < 0.3:
         args['sge'] = min(args['size'], r.randint(1, 4))
+    if args.get('connection', 'rc') == 'rc' and r.random() < 0.2:
+        args['odp'] = None
+        plan.client['odp'] = plan.server['odp'] = 1
     if r.random() < 0.3:
         args['relaxed-ordering'] = 'off' if lat else r.choice(('on', 'off'))
 
@@ -381,6 +384,7 @@ REFUSALS = (
     (2, {'post-api': 'new'}, {}, 'write', 'bw', "--post-api 'new'"),
     (3, {'post-api': 'wr'}, {'wr_api': 0}, 'read', 'bw', '--post-api wr: '),
     (2, {'srq': None}, {}, 'write', 'bw', '--srq with --op write'),
+    (3, {'odp': None}, {}, 'write', 'bw', '--odp: '),
     (2, {'srq': None, 'connection': 'uc'}, {}, 'send', 'bw', '--srq with --connection UC'),
     (2, {'srq': None}, {}, 'read', 'lat', '--srq with --op read'),
     (3, {'srq': None}, {'max_srq_wr': 0}, 'send', 'bw', '--srq: '),

@@ -96,6 +96,27 @@ int ibv_get_device_index(struct ibv_device *device)
 	return (int)((struct fake_device *)device - devices);
 }
 
+/* With paging on demand RC does everything so, the others only send. */
+static int query_device_ex(struct ibv_context *context, const struct ibv_query_device_ex_input *in,
+			   struct ibv_device_attr_ex *attr, size_t size)
+{
+	(void)context;
+	(void)in;
+	memset(attr, 0, size);
+	if (!script.odp)
+		return 0;
+	attr->odp_caps = (struct ibv_odp_caps){
+		.general_caps = IBV_ODP_SUPPORT,
+		.per_transport_caps = {
+			.rc_odp_caps = IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV |
+				       IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ |
+				       IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV,
+			.uc_odp_caps = IBV_ODP_SUPPORT_SEND, .ud_odp_caps = IBV_ODP_SUPPORT_SEND,
+		},
+	};
+	return 0;
+}
+
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	int error = fault_call(CALL_open_device);
@@ -112,7 +133,10 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 		printf("fakeverbs: %s opened\n", device->name);
 		fflush(stdout);
 	}
-	c->ex = (struct verbs_context){ .create_qp_ex = calls_create_qp, .sz = sizeof(c->ex) };
+	c->ex = (struct verbs_context){
+		.create_qp_ex = calls_create_qp, .query_device_ex = query_device_ex,
+		.sz = sizeof(c->ex),
+	};
 	c->ex.context = (struct ibv_context){
 		.device = device, .cmd_fd = -1, .async_fd = dup(own->events_fd),
 		.num_comp_vectors = 2, .abi_compat = __VERBS_ABI_IS_EXTENDED,

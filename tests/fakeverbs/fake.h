@@ -50,7 +50,7 @@ struct fake_fault {
 
 struct fake_script {
 	uint64_t devices, max_qp, max_qp_wr, max_cqe, max_sge, max_inline, max_msg_sz, max_mr_size;
-	uint64_t max_rd_atomic, max_dest_rd_atomic, atomics, mtu, lmc, drop, seed;
+	uint64_t max_rd_atomic, max_dest_rd_atomic, atomics, mtu, lmc, odp, drop, seed;
 	uint64_t status, status_at, recv_status, recv_status_at, lose, duplicate;
 	uint64_t wr_api, max_srq_wr;
 	uint64_t dmabuf, late, stall_at, stall, pace, wire, tick, port_down, corrupt, refuse, overrun;

@@ -204,6 +204,8 @@ static struct ibv_mr *register_checked(struct ibv_pd *pd, void *addr, size_t len
 
 	if (!error && (!length || iova != (uintptr_t)addr || length > script.max_mr_size))
 		error = EINVAL;
+	if (!error && access & IBV_ACCESS_ON_DEMAND && !script.odp)
+		error = EOPNOTSUPP;
 	if (!error && access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC) &&
 	    !(access & IBV_ACCESS_LOCAL_WRITE))
 		error = EINVAL;
@@ -265,8 +267,9 @@ int ibv_dereg_mr(struct ibv_mr *mr)
 	if (script.dereg)
 		take_time(script.dereg);
 	fabric_lock();
-	report_line("mr length=%llu relaxed=%u", (unsigned long long)s->length,
-		    !!(s->access & IBV_ACCESS_RELAXED_ORDERING));
+	report_line("mr length=%llu relaxed=%u odp=%u", (unsigned long long)s->length,
+		    !!(s->access & IBV_ACCESS_RELAXED_ORDERING),
+		    !!(s->access & IBV_ACCESS_ON_DEMAND));
 	list = node_at(own, s->piece);
 	for (uint32_t i = 0; i < s->pieces; i++)
 		for (struct piece *p = pieces; p; p = p->next)
