@@ -63,3 +63,11 @@ teardown() {
 	rows client 4 1650
 	measured --op write --test lat -s 64K -n 100 --verify
 }
+
+@test "on-demand paging is refused by a device that does not have it" {
+	if ibv_devinfo -v -d rxe0 | grep -A3 'general_odp_caps:' | grep -q ODP_SUPPORT; then
+		measured --op write -n 100 --odp
+	else
+		refused 3 "has no on-demand paging; drop --odp" --op write -n 100 --odp
+	fi
+}
