@@ -474,11 +474,11 @@ void lane_reap(struct lane *l, struct lane_group *g)
 			return;
 		}
 		done = lane_done(l, q, wc[i].wr_id);
-		if (l->predicts)
-			lane_check_results(l, q, done);
 		if (l->content && l->content->reads)
 			lane_inspect_reads(l, q, done);
 		q->completed += done;
+		if (l->predicts)
+			lane_check_results(l, q);
 		if (!l->receives)
 			l->count += done;
 	}
@@ -496,17 +496,19 @@ static void __attribute__((noinline, cold)) missed(struct lane *l, const struct 
 		};
 }
 
-void lane_check_results(struct lane *l, struct lane_qp *q, uint64_t done)
+void lane_check_results(struct lane *l, struct lane_qp *q)
 {
-	const uint32_t count = l->wr_count;
-	uint32_t at = q->results_at;
+	const volatile uint64_t *const results = q->results, *const end = results + l->wr_count;
+	const volatile uint64_t *at = results + q->results_at;
+	const uint64_t completed = q->completed;
 
-	for (uint64_t n = q->completed; n < q->completed + done; n++) {
-		if (__builtin_expect(q->results[at] != n, 0))
+	for (uint64_t n = q->checked; n < completed; n++) {
+		if (__builtin_expect(*at != n, 0))
 			missed(l, q, n);
-		at = at + 1 == count ? 0 : at + 1;
+		at = at + 1 == end ? results : at + 1;
 	}
-	q->results_at = at;
+	q->checked = completed;
+	q->results_at = (uint32_t)(at - results);
 }
 
 void lane_stop_sending(struct lane *l)

@@ -131,6 +131,7 @@ struct lane_qp {
 	uint32_t recv_at, results_at;
 	uint32_t owed; /* receives that were used and are not given back yet */
 	volatile uint64_t *results; /* atomics: the old values, one for each request of the ring */
+	uint64_t checked;           /* ...of which so many have been looked at */
 	uint64_t *intended; /* with a schedule: when a stamped message was to leave; as stamps */
 	uint64_t at_open;           /* of `completed` or `received`, when the window opened */
 	uint64_t taken;          /* lossy: receives, those of empty datagrams among them */
@@ -326,11 +327,11 @@ void lane_stop_sending(struct lane *l);
 bool lane_all_completed(const struct lane *l);
 
 /*
- * Compares the old values of the next `done` compare-and-swaps of q with what each had to find: on
- * a counter of its own, its own number. A miss is an error there, and counted on a shared one.
+ * Compares the old values of the compare-and-swaps of q that have completed since the last time
+ * with what each had to find: on a counter of its own, its own number. A miss is an error there,
+ * and counted on a shared one.
  */
-void lane_check_results(struct lane *l, struct lane_qp *q, uint64_t done)
-	__attribute__((noinline));
+void lane_check_results(struct lane *l, struct lane_qp *q) __attribute__((noinline));
 
 /* With content: makes message n of q, before it is posted. */
 void lane_make(const struct lane *l, const struct lane_qp *q, uint64_t n)

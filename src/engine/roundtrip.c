@@ -60,11 +60,11 @@ always_inline void body(struct lane *l, const bool sampled, const bool paced, co
 			lane_keep(l, end, ns);
 		if (paced)
 			lane_answered(l, begin, end, true);
-		if (l->predicts)
-			lane_check_results(l, q, 1);
 		if (l->content && l->content->reads)
 			lane_inspect_reads(l, q, 1);
 		q->completed++;
+		if (l->predicts)
+			lane_check_results(l, q);
 		l->count++;
 		if (l->error.kind != LANE_FINE)
 			break;

@@ -92,11 +92,13 @@ always_inline int post_list(struct lane *l, struct lane_qp *q, uint32_t k, bool 
 	const uint64_t posted = q->posted, id = wrid_make(q->index, posted);
 	/* Places in the list, from 1 on: which asked last, perhaps before it, and which is next. */
 	uint32_t asked = 0 - q->unsignalled, asks = asked + l->signal;
+	uint64_t number = posted;
 	int rc;
 
 	last->next = NULL;
-	for (uint32_t i = 0; t.touched && i < k; i++)
-		touch(l, q, ahead(l, q, i), posted + i);
+	if (t.touched)
+		for (struct ibv_send_wr *wr = first; wr; wr = wr->next)
+			touch(l, q, wr, number++);
 	for (; asks < k; asks += l->signal) {
 		ask(l, q, ahead(l, q, asks - 1), id + asks, t);
 		asked = asks;
@@ -233,6 +235,7 @@ always_inline int post_due(struct lane *l, const struct traits t)
 always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, const struct traits t)
 {
 	const struct ibv_wc *const end = wc + n;
+	struct lane_qp *checked = NULL; /* its compare-and-swaps, once the next is another's */
 	uint64_t now = 0, all = 0;
 
 	for (; wc < end; wc++) {
@@ -245,8 +248,11 @@ always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, con
 			break;
 		}
 		done = lane_done(l, q, id);
-		if (t.touched && l->predicts)
-			lane_check_results(l, q, done);
+		if (t.touched && checked != q && l->predicts) {
+			if (checked)
+				lane_check_results(l, checked);
+			checked = q;
+		}
 		if (t.touched && l->content && l->content->reads)
 			lane_inspect_reads(l, q, done);
 		q->completed += done;
@@ -254,6 +260,8 @@ always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, con
 		if (t.stamped && id & WRID_STAMPED)
 			now = take_stamp(l, q, id, now, t);
 	}
+	if (t.touched && checked)
+		lane_check_results(l, checked);
 	if (!t.receives)
 		l->count += all;
 	return l->error.kind == LANE_FINE ? 0 : -1;

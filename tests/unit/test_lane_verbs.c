@@ -258,13 +258,14 @@ static void swaps_that_hit(void **state)
 	l->predicts = true;
 	l->wr_count = 4;
 	f->qp[0].results = results;
-	f->qp[0].completed = 6;
+	f->qp[0].checked = 6;
+	f->qp[0].completed = 9;
 	f->qp[0].results_at = 2;
-	lane_check_results(l, &f->qp[0], 3);
+	lane_check_results(l, &f->qp[0]);
 	assert_int_equal(l->missed, 0);
 	assert_int_equal(l->error.kind, LANE_FINE);
-	assert_int_equal(f->qp[0].completed, 6);
-	lane_check_results(l, &f->qp[0], 0);
+	assert_int_equal(f->qp[0].checked, 9);
+	lane_check_results(l, &f->qp[0]);
 	assert_int_equal(l->error.kind, LANE_FINE);
 }
 
@@ -277,13 +278,13 @@ static void a_miss_is_an_error(void **state)
 
 	l->wr_count = 4;
 	f->qp[1].results = results;
-	f->qp[1].completed = 6;
-	f->qp[1].results_at = 2;
-	lane_check_results(l, &f->qp[1], 2);
-	assert_int_equal(l->error.kind, LANE_FINE);
+	f->qp[1].checked = 6;
 	f->qp[1].completed = 8;
-	f->qp[1].results_at = 0;
-	lane_check_results(l, &f->qp[1], 2);
+	f->qp[1].results_at = 2;
+	lane_check_results(l, &f->qp[1]);
+	assert_int_equal(l->error.kind, LANE_FINE);
+	f->qp[1].completed = 10;
+	lane_check_results(l, &f->qp[1]);
 	assert_int_equal(l->missed, 2);
 	assert_int_equal(l->error.kind, LANE_MISSED);
 	assert_int_equal(l->error.qpn, 101);
@@ -299,7 +300,8 @@ static void a_shared_miss_is_counted(void **state)
 	l->wr_count = 4;
 	l->shares_target = true;
 	f->qp[0].results = results;
-	lane_check_results(l, &f->qp[0], 4);
+	f->qp[0].completed = 4;
+	lane_check_results(l, &f->qp[0]);
 	assert_int_equal(l->missed, 2);
 	assert_int_equal(l->error.kind, LANE_FINE);
 	lane_begin(l);
@@ -319,7 +321,7 @@ static void a_flush_is_no_swap(void **state)
 	l->wr_count = 4;
 	f->qp[0].results = results;
 	f->qp[0].posted = 5;
-	f->qp[0].completed = 2;
+	f->qp[0].completed = f->qp[0].checked = 2;
 	f->qp[0].results_at = 2;
 	f->qp[0].unsignalled = 3;
 	lane_drain_sends(l);
@@ -328,7 +330,7 @@ static void a_flush_is_no_swap(void **state)
 	assert_int_equal(f->qp[0].completed, 5);
 	/* One of the tail's that missed is found all the same. */
 	results[3] = 4;
-	f->qp[0].completed = 2;
+	f->qp[0].completed = f->qp[0].checked = 2;
 	f->qp[0].results_at = 2;
 	f->qp[0].unsignalled = 3;
 	lane_drain_sends(l);
