@@ -157,19 +157,21 @@ static int build_qp(struct row *r, const struct worker *w, uint32_t i)
 /* No group has queue pairs of several workers. */
 static int build_groups(const struct row *r, const struct worker *w)
 {
-	const struct queue_group *g = r->queues.group, *end = g + r->queues.groups;
 	struct lane *l = w->lane;
 
-	while (g < end && g->first < w->first)
-		g++;
-	l->group = alloc_lines((size_t)(end - g + 1) * sizeof(*l->group));
+	l->group = alloc_lines((r->queues.groups + 1) * sizeof(*l->group));
 	if (!l->group)
 		return -ENOMEM;
-	for (; g < end && g->first < w->first + l->qps; g++)
+	for (uint32_t i = 0; i < r->queues.groups; i++) {
+		const struct queue_group *g = &r->queues.group[i];
+
+		if (g->first < w->first || g->first >= w->first + l->qps)
+			continue;
 		l->group[l->groups++] = (struct lane_group){
 			.send_cq = g->send_cq, .recv_cq = g->recv_cq,
 			.qp = &l->qp[g->first - w->first], .qps = g->count,
 		};
+	}
 	return 0;
 }
 
