@@ -37,10 +37,28 @@ static bool passed; /* the last time it was: its holder is not waited for again 
 static pthread_mutex_t threads = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint32_t waiting, taken;
 
+/*
+ * ThreadSanitizer does not look at locks that are taken while a program is inside poll(2), which
+ * this device has a part in: there it is told of the order by this.
+ */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+void __tsan_acquire(void *lock);
+void __tsan_release(void *lock);
+#define TELL_ACQUIRED(lock) __tsan_acquire(lock)
+#define TELL_RELEASED(lock) __tsan_release(lock)
+#endif
+#endif
+#ifndef TELL_ACQUIRED
+#define TELL_ACQUIRED(lock) (void)(lock)
+#define TELL_RELEASED(lock) (void)(lock)
+#endif
+
 static void lock_threads(void)
 {
 	atomic_fetch_add(&waiting, 1);
 	pthread_mutex_lock(&threads);
+	TELL_ACQUIRED(&threads);
 	atomic_fetch_sub(&waiting, 1);
 	atomic_fetch_add(&taken, 1);
 }
@@ -51,6 +69,7 @@ static void unlock_threads(void)
 	uint32_t mine = atomic_load(&taken);
 	bool gives = atomic_load(&waiting) && ++turns % GIVE_EVERY == 0;
 
+	TELL_RELEASED(&threads);
 	pthread_mutex_unlock(&threads);
 	for (int i = 0; gives && i < GIVE_YIELDS && atomic_load(&taken) == mine; i++)
 		sched_yield();
