@@ -104,6 +104,8 @@ static bool is_beside_the_point(const struct point *p, const struct option_row *
 
 	if (s == &p->op || s == &p->test || s == &p->transport)
 		return true; /* they are in the title */
+	if (op_is_local(op) && !point_row_is_local(row))
+		return true;
 	if (s == &p->loss_timeout)
 		return p->test.value != TEST_LAT || transport_get(p->transport.value)->reliable;
 	if (s == &p->qp_timeout || s == &p->retry || s == &p->rnr_retry || s == &p->min_rnr)
@@ -111,8 +113,6 @@ static bool is_beside_the_point(const struct point *p, const struct option_row *
 	if (s == &p->iters || s == &p->duration)
 		return point_counts(p) == (s == &p->duration);
 	if (text_pace_hides(p, s))
-		return true;
-	if (op_is_local(op) && !point_row_is_local(row))
 		return true;
 	return (s == &p->window && !op_has(op, TRAIT_WINDOWS)) ||
 	       (s == &p->outs && !op_has(op, TRAIT_READS) && strncmp(s->why, "given", 5)) ||

@@ -287,8 +287,7 @@ int row_abort(struct row *r)
 	threads_stop(&r->threads, LANE_ABORT);
 	queues_abort(&r->queues);
 	rc = threads_abort(&r->threads);
-	/* Of a thread that is stuck, what it had before is still told; nobody asks a server. */
-	if (!rc || r->session->client)
+	if (!rc) /* one that is stuck may still write what it measures */
 		threads_measure(&r->threads, r->measure);
 	return rc;
 }
