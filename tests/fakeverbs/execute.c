@@ -320,14 +320,16 @@ static bool lost_on_the_wire(const struct fake_qp *q)
 static void execute_unreliable(struct fake_qp *q, struct fake_wqe *w, const struct kind *k)
 {
 	bool datagram = q->verbs.qp_type == IBV_QPT_UD;
-	struct shared_qp *peer;
+	struct shared_qp *peer, *from;
 	struct node *node;
 
 	if (lost_on_the_wire(q))
 		return;
 	peer = datagram ? find_taker(q, w, &node) : find_peer(q, &node);
-	if (!peer || check_remote(w, node, peer, k) != IBV_WC_SUCCESS ||
-	    (k->receives && peer->rq_head == peer->rq_tail))
+	if (!peer || check_remote(w, node, peer, k) != IBV_WC_SUCCESS)
+		return;
+	from = receives_of(node, peer);
+	if (k->receives && from->rq_head == from->rq_tail)
 		return;
 	if (move(q, w, node, peer, k) != IBV_WC_SUCCESS)
 		qp_fail(node, peer);

@@ -204,6 +204,38 @@ static void ud_loses(void)
 	rig_close(&r);
 }
 
+/* Two that share receives take datagrams as any do; when all are used up the next one is gone. */
+static void ud_shares(void)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct ibv_recv_wr wr = { .wr_id = 20, .num_sge = 1 }, *bad;
+	struct ibv_ah *ah;
+	struct rig r;
+
+	shape.type = IBV_QPT_UD;
+	rig_open(&r);
+	r.srq = ibv_create_srq(r.pd, &attr);
+	CHECK(r.srq != NULL, true);
+	pair_open(&r);
+	ah = address(&r, 1);
+	wr.sg_list = &(struct ibv_sge){
+		.addr = (uintptr_t)r.memory + 8192, .length = GRH + 8, .lkey = r.mr->lkey,
+	};
+	memset(r.memory, 7, 8);
+	CHECK(ibv_post_srq_recv(r.srq, &wr, &bad), 0);
+	CHECK(post(&r, &r.a, datagram(&r, ah, 1, 8)), 0);
+	CHECK(post(&r, &r.a, datagram(&r, ah, 2, 8)), 0);
+	expect(r.a.scq, 1, IBV_WC_SUCCESS);
+	expect(r.a.scq, 2, IBV_WC_SUCCESS);
+	expect(r.b.rcq, 20, IBV_WC_SUCCESS);
+	expect_none(r.b.rcq);
+	CHECK(r.memory[8192 + GRH + 7], 7);
+	CHECK(ibv_destroy_ah(ah), 0);
+	pair_close(&r);
+	CHECK(ibv_destroy_srq(r.srq), 0);
+	rig_close(&r);
+}
+
 /* The device's MTU is 1024. */
 static void ud_refusals(void)
 {
@@ -247,6 +279,7 @@ int main(int argc, char **argv)
 		{ "uc_wire", "drop=1000", uc_wire },
 		{ "ud_delivers", "", ud_delivers },
 		{ "ud_loses", "", ud_loses },
+		{ "ud_shares", "", ud_shares },
 		{ "ud_refusals", "mtu=1024", ud_refusals },
 		{ "ud_writes_nothing", "", ud_writes_nothing },
 	};
