@@ -155,18 +155,20 @@ void text_settings(FILE *out, const struct point *points, size_t count)
 		const struct option_row *row = &option_rows[i];
 		const struct setting *s = point_setting_const(p, row);
 		char text[120];
-		int label;
+		int label, room;
 
 		if (!s || is_beside_the_point(p, row, s) || text_differs(row, points, count))
 			continue;
 		describe_setting(p, row, s, text, sizeof(text));
 		/* A name beyond its column takes from what follows it. */
 		label = strlen(row->name) > LABEL ? (int)strlen(row->name) : LABEL;
+		room = LABEL + 34 - label;
+		/* A reason is never cut: one that is too long for the left ends the line. */
+		left = left && strlen(text) <= (size_t)room;
 		if (left)
-			fprintf(out, "%-*s %-*.*s ", LABEL, row->name, LABEL + 34 - label,
-				LABEL + 34 - label, text);
+			fprintf(out, "%-*s %-*s ", LABEL, row->name, room, text);
 		else
-			fprintf(out, "%-*s %.*s\n", LABEL, row->name, LABEL + 38 - label, text);
+			fprintf(out, "%-*s %s\n", LABEL, row->name, text);
 		left = !left;
 	}
 	if (!left)

@@ -176,6 +176,21 @@ static void golden_header(void **state)
 	free(text);
 }
 
+/* "16 (default when all are signalled)" has 35 letters, and the left column room for 34. */
+static void reasons_are_whole(void **state)
+{
+	struct fixture *f = *state;
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+
+	plan(f, "--op send --test bw -s 64K");
+	text_header(out, &f->result);
+	assert_int_equal(fclose(out), 0);
+	expect(text, "\nstamp         16 (default when all are signalled)\nevents        off (default) ");
+	free(text);
+}
+
 static void loopback_is_said(void **state)
 {
 	struct fixture *f = *state;
@@ -328,6 +343,7 @@ int main(void)
 		TEST(short_window),
 		TEST(golden_send),
 		TEST(golden_header),
+		TEST(reasons_are_whole),
 		TEST(loopback_is_said),
 		TEST(nothing_measured),
 		TEST(not_measured_is_not_zero),
