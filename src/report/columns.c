@@ -274,7 +274,7 @@ static double rate_asked(const struct result *r, int sender)
 
 static double rate_achieved(const struct result *r, int sender)
 {
-	return pace_of(r, sender) ? msg_per_s(r, sender) : NAN;
+	return pace_of(r, sender) ? result_achieved(r, sender) : NAN;
 }
 
 static double rate_percent(const struct result *r, int sender)

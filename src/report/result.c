@@ -54,15 +54,27 @@ double measure_rate(const struct measure *m)
 	return (double)m->window.count * 1e9 / (double)(m->window.t1 - m->window.t0);
 }
 
+/* What is lost on its way has left at its time: where messages may be, the sender is asked. */
+double result_achieved(const struct result *r, int sender)
+{
+	const struct measure *own = result_timed(r, sender), *truth = result_truth(r, sender);
+
+	if (!own || !own->pace.active || !r->point.rate.value)
+		return NAN;
+	if (truth == own || transport_get(r->point.transport.value)->reliable)
+		return measure_rate(truth);
+	/* Its one window is that of what came to it, if it also receives. */
+	return own->receiver ? own->pace.kept * (double)r->point.rate.value / 1e9 :
+			       measure_rate(own);
+}
+
 double result_kept(const struct result *r, int sender)
 {
 	const struct measure *m = result_timed(r, sender);
 
-	if (!m || !m->pace.active || !r->point.rate.value)
-		return NAN;
-	if (r->point.arrival.value == ARRIVAL_POISSON)
+	if (m && m->pace.active && r->point.arrival.value == ARRIVAL_POISSON)
 		return m->pace.kept;
-	return measure_rate(result_truth(r, sender)) * 1e9 / (double)r->point.rate.value;
+	return result_achieved(r, sender) * 1e9 / (double)r->point.rate.value;
 }
 
 bool result_behind(const struct result *r, int sender)

@@ -113,6 +113,9 @@ const struct measure *result_timed(const struct result *r, int sender);
  */
 bool result_behind(const struct result *r, int sender);
 
+/* Messages a second that left by schedule; NAN without one. */
+double result_achieved(const struct result *r, int sender);
+
 /* The share of the schedule that was kept, as that looks at it; NAN without one. */
 double result_kept(const struct result *r, int sender);
 

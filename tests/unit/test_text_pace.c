@@ -65,6 +65,27 @@ static void kept(void **state)
 	free(text);
 }
 
+/* A fifth is lost on its way: 80k/s arrive, 100k/s have left. Both ways it is the schedule's word. */
+static void lost_is_not_late(void **state)
+{
+	struct fixture *f = *state;
+	char *text;
+
+	for (int both = 0; both < 2; both++) {
+		fill(f, "--test bw -c uc --op send --rate 100k -n 1000", 10000000);
+		fill_measure(&f->server, 800, 10000000);
+		f->server.receiver = true;
+		f->client.receiver = both;
+		f->client.pace.kept = 0.9951;
+		text = result_text(f, false);
+		expect(text, both ? "       100000        99510   99.51" :
+				    "       100000       100000  100.00");
+		expect_no(text, "backlog:");
+		expect_no(text, "of a backlog");
+		free(text);
+	}
+}
+
 static char *header_text(const struct fixture *f)
 {
 	char *text = NULL;
@@ -112,6 +133,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(behind, open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(kept, open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(lost_is_not_late, open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(header, open_fixture, close_fixture),
 	};
 
