@@ -65,7 +65,7 @@ static void kept(void **state)
 	free(text);
 }
 
-/* A fifth is lost on its way: 80k/s arrive, 100k/s have left. Both ways it is the schedule's word. */
+/* A fifth is lost on its way: 80k/s arrive, 100k/s have left. Both ways the schedule says it. */
 static void lost_is_not_late(void **state)
 {
 	struct fixture *f = *state;
