@@ -304,6 +304,22 @@ void sweep_begin(FILE *out, const struct result *r)
 	fputc('\n', out);
 }
 
+/* Of messages that may be lost those that were, in both directions. */
+static void print_lost(FILE *out, const struct result *r)
+{
+	uint64_t sent, delivered, all = 0, lost = 0;
+
+	for (int side = 0; side < SIDES; side++) {
+		if (!result_sends(r, side) || !result_delivery(r, side, &sent, &delivered) ||
+		    delivered == RESULT_UNKNOWN)
+			continue;
+		all += sent;
+		lost += sent > delivered ? sent - delivered : 0;
+	}
+	if (lost)
+		fprintf(out, "  lost %" PRIu64 " of %" PRIu64, lost, all);
+}
+
 void sweep_row(FILE *out, const struct result *r)
 {
 	int sender = result_sends(r, SIDE_CLIENT) ? SIDE_CLIENT : SIDE_SERVER;
@@ -321,6 +337,7 @@ void sweep_row(FILE *out, const struct result *r)
 	print_lowered(out, &r->point);
 	if (result_behind(r, SIDE_CLIENT) || result_behind(r, SIDE_SERVER))
 		fputs("  backlog", out);
+	print_lost(out, r);
 	if (r->interrupted)
 		fputs("  interrupted", out);
 	if (truth && truth->opened && truth->window.count < TOO_FEW)

@@ -129,6 +129,15 @@ rows() {
 	refused 2 "--memory 'file:': not one of malloc" --memory malloc,file:
 }
 
+@test "a row says what it lost, and only that" {
+	fake_server "" --once
+	fake "drop=1000" -c ud --op send -n 100 --warmup 0 -s 64,128 --direction in,out
+	[ "$code" -eq 0 ]
+	# What the client sends is lost, all of it; what the server sends is not.
+	[ "$(grep -c '  lost 100 of 100' out)" -eq 2 ]
+	[ "$(grep -c ' lost ' out)" -eq 2 ]
+}
+
 @test "queue pairs are made anew where their attributes change, and then only" {
 	fake_server "report=$PWD/server.calls"
 	# Depth changes once, from the first two rows to the others.
