@@ -108,14 +108,17 @@ void pace_open(struct pace *p, struct pace_measure *m, uint64_t now)
 
 void pace_close(struct pace *p, struct pace_measure *m, uint64_t now, struct histogram *spare)
 {
+	uint64_t at = position(p, now);
+
 	if (!p->active)
 		return;
+	/* A window may be closed at an edge that lies before the schedule's end: not before its own. */
+	at = (int64_t)(at - p->open_at) > 0 ? at : p->open_at;
 	p->response = p->lateness = spare;
 	if (p->remaining && now > p->due)
 		pace_backlog(p, now - p->due);
 	m->backlog = p->backlog;
-	m->kept = now > p->opened ? (double)(int64_t)(position(p, now) - p->open_at) /
-				    (double)(now - p->opened) : NAN;
+	m->kept = now > p->opened ? (double)(at - p->open_at) / (double)(now - p->opened) : NAN;
 }
 
 int lane_wait(struct lane *l)

@@ -133,6 +133,8 @@ static void backlog(void **state)
 	pace_close(&p, &measure.pace, 200000 * US, &spare);
 	assert_int_equal(measure.pace.backlog, 2);
 	assert_true(measure.pace.kept == 0.5); /* 100 ms behind at 200 */
+	pace_close(&p, &measure.pace, 50000 * US, &spare); /* an edge that is past by then */
+	assert_true(measure.pace.kept == 0);
 
 	p = begin(&plan, &ns_clock, UINT64_MAX);
 	pace_open(&p, &measure.pace, 0);
