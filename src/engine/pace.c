@@ -112,7 +112,7 @@ void pace_close(struct pace *p, struct pace_measure *m, uint64_t now, struct his
 
 	if (!p->active)
 		return;
-	/* A window may be closed at an edge that lies before the schedule's end: not before its own. */
+	/* A window may be closed at an edge that is past, before the schedule's end. */
 	at = (int64_t)(at - p->open_at) > 0 ? at : p->open_at;
 	p->response = p->lateness = spare;
 	if (p->remaining && now > p->due)

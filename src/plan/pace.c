@@ -6,16 +6,11 @@
 
 #include "base/fail.h"
 #include "cli/units.h"
+#include "plan/resolve.h"
 
 #define RATE_LEAST 1000000ULL             /* one message in 1,000 s */
 #define RATE_MOST 1000000000000000000ULL  /* 10^9 a second */
 #define POISSON_LONGEST 20 /* mean gaps: a longer one has a chance of 2 in 10^9 */
-
-static void choose(struct setting *s, const struct option_value *v)
-{
-	s->value = v->num;
-	snprintf(s->why, sizeof(s->why), "%s", v->given ? "given" : "default");
-}
 
 /* Thousandths of messages, or of bits, a second -> messages in 10^9 s, to the nearest one. */
 static unsigned __int128 messages_of(uint64_t rate, uint64_t size)
@@ -31,11 +26,11 @@ int pace_resolve(const struct options *opt, struct point *p)
 	char asked[UNITS_TEXT_SIZE];
 	unsigned __int128 messages = messages_of(rate->num, p->size.value);
 
-	choose(&p->burst, &opt->burst);
-	choose(&p->arrival, &opt->arrival);
-	choose(&p->seed, &opt->seed);
-	choose(&p->gap, &opt->gap);
-	choose(&p->rate, rate);
+	setting_take(&p->burst, &opt->burst);
+	setting_take(&p->arrival, &opt->arrival);
+	setting_take(&p->seed, &opt->seed);
+	setting_take(&p->gap, &opt->gap);
+	setting_take(&p->rate, rate);
 	if (!rate->given)
 		return 0;
 	units_rate_asked(asked, sizeof(asked), rate->num);

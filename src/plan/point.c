@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/round.h"
+
 #define CACHE_LINE 64
 #define PAGE 4096
 #define LARGEST (1ULL << 50) /* what is larger is refused, and sums of it may overflow */
@@ -59,28 +61,14 @@ static uint64_t page_of(const struct point *p)
 	return p->memory.value == MEMORY_HUGE1G ? 1ULL << 30 : PAGE;
 }
 
-static uint64_t round_to(uint64_t value, uint64_t to)
-{
-	return (value + to - 1) / to * to;
-}
-
-static uint64_t power_of_two_from(uint64_t value)
-{
-	uint64_t p = 1;
-
-	while (p < value)
-		p *= 2;
-	return p;
-}
-
 /* Places that are registered lie alike in their pages, so that all take as many. */
 static uint64_t local_stride(const struct point *p)
 {
 	uint64_t page = page_of(p), all = p->offset.value % page + p->size.value;
 
 	if (all <= page)
-		return round_to(power_of_two_from(all < PAGE ? PAGE : all), p->align.value);
-	return round_to(round_to(all, page), p->align.value);
+		return round_up(power_of_two_from(all < PAGE ? PAGE : all), p->align.value);
+	return round_up(round_up(all, page), p->align.value);
 }
 
 uint64_t point_pages(const struct point *p)

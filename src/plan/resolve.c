@@ -38,6 +38,11 @@ static void choose(struct setting *s, const struct option_value *v, uint64_t dfl
 		set(s, dfl, why);
 }
 
+void setting_take(struct setting *s, const struct option_value *v)
+{
+	choose(s, v, v->num, "default");
+}
+
 static int resolve_op(const struct options *opt, struct point *p)
 {
 	const struct op *op = op_find(opt->op.text);
@@ -60,7 +65,7 @@ static int resolve_ends(const struct options *opt, struct point *p)
 {
 	choose(&p->iters, &opt->iters, 0, "by time");
 	if (!point_counts(p)) {
-		choose(&p->duration, &opt->duration, opt->duration.num, "default");
+		setting_take(&p->duration, &opt->duration);
 		choose(&p->warmup, &opt->warmup, WARMUP_NS, "default");
 		if (p->warmup.value > WARMUP_LONGEST_NS)
 			return fail(FAIL_USAGE, EINVAL, "--warmup '%s' with --duration: it is a "
@@ -82,7 +87,7 @@ static int resolve_ends(const struct options *opt, struct point *p)
 /* What needs no peer has latencies only; a test that was asked for has a rule of its own. */
 static void resolve_test(const struct options *opt, struct point *p)
 {
-	choose(&p->test, &opt->test, opt->test.num, "default");
+	setting_take(&p->test, &opt->test);
 	if (op_is_local(point_op(p)) && !opt->test.given)
 		set(&p->test, TEST_LAT, "the operation's only one");
 }
@@ -141,18 +146,18 @@ static void resolve_queues(const struct options *opt, struct point *p)
 	else
 		choose(&p->signal, &opt->signal,
 		       clamp(least(least(32, p->depth.value / 4), 65536 / size), 1, 32), why);
-	choose(&p->batch, &opt->batch, opt->batch.num, "default");
-	choose(&p->sge, &opt->sge, opt->sge.num, "default");
-	choose(&p->post_api, &opt->post_api, opt->post_api.num, "default");
-	set(&p->events, opt->events.given, opt->events.given ? "given" : "default");
+	setting_take(&p->batch, &opt->batch);
+	setting_take(&p->sge, &opt->sge);
+	setting_take(&p->post_api, &opt->post_api);
+	setting_take(&p->events, &opt->events);
 	choose(&p->outs, &opt->outs, 0, "what both devices allow");
-	choose(&p->atomic_target, &opt->atomic_target, opt->atomic_target.num, "default");
-	set(&p->srq, opt->srq.given, opt->srq.given ? "given" : "default");
+	setting_take(&p->atomic_target, &opt->atomic_target);
+	setting_take(&p->srq, &opt->srq);
 	choose(&p->rx_depth, &opt->rx_depth,
 	       p->srq.value ? least(2 * p->depth.value * p->qps.value, SHARED_MOST) :
 			      least(2 * p->depth.value, 512),
 	       p->srq.value ? "twice the depth of all" : "twice the depth");
-	choose(&p->recv_batch, &opt->recv_batch, opt->recv_batch.num, "default");
+	setting_take(&p->recv_batch, &opt->recv_batch);
 	if (p->test.value == TEST_LAT)
 		choose(&p->stamp, &opt->stamp, 1, "every operation");
 	else if (p->rate.value)
@@ -189,8 +194,8 @@ static void resolve_memory(const struct options *opt, struct point *p)
 {
 	bool memory = p->test.value == TEST_LAT && point_op(p)->reply == ECHO_MEMORY;
 
-	choose(&p->memory, &opt->memory, opt->memory.num, "default");
-	choose(&p->window, &opt->window, opt->window.num, "default");
+	setting_take(&p->memory, &opt->memory);
+	setting_take(&p->window, &opt->window);
 	if (op_is_local(point_op(p)))
 		choose(&p->slots, &opt->slots, clamp(LOCAL_MEMORY / point_stride(p), 1, LOCAL_MOST),
 		       "up to 16, in 16 MiB");
@@ -202,11 +207,11 @@ static void resolve_memory(const struct options *opt, struct point *p)
 		choose(&p->slots, &opt->slots, CYCLE_BYTES / point_stride(p), "4 KiB of them");
 	if (point_op(p)->flow == FLOW_COUNTER && !opt->slots.given)
 		set(&p->slots, 1, "a counter each");
-	set(&p->verify, opt->verify.given, opt->verify.given ? "given" : "default");
+	setting_take(&p->verify, &opt->verify);
 	if (p->verify.value)
 		widen_for_verify(p);
-	set(&p->odp, opt->odp.given, opt->odp.given ? "given" : "default");
-	choose(&p->mr, &opt->mr, opt->mr.num, "default");
+	setting_take(&p->odp, &opt->odp);
+	setting_take(&p->mr, &opt->mr);
 	choose(&p->relaxed_ordering, &opt->relaxed_ordering, RELAXED_AUTO, "auto");
 	if (p->relaxed_ordering.value == RELAXED_AUTO)
 		set(&p->relaxed_ordering, memory ? RELAXED_OFF : RELAXED_ON,
@@ -216,15 +221,15 @@ static void resolve_memory(const struct options *opt, struct point *p)
 /* How a connection is made, and what it does when nothing comes back. */
 static void resolve_path(const struct options *opt, struct point *p)
 {
-	choose(&p->sl, &opt->sl, opt->sl.num, "default");
-	choose(&p->tclass, &opt->tclass, opt->tclass.num, "default");
-	choose(&p->flow_label, &opt->flow_label, opt->flow_label.num, "default");
-	choose(&p->hop_limit, &opt->hop_limit, opt->hop_limit.num, "default");
-	choose(&p->pkey_index, &opt->pkey_index, opt->pkey_index.num, "default");
-	choose(&p->qp_timeout, &opt->qp_timeout, opt->qp_timeout.num, "default");
-	choose(&p->retry, &opt->retry, opt->retry.num, "default");
-	choose(&p->rnr_retry, &opt->rnr_retry, opt->rnr_retry.num, "default");
-	choose(&p->min_rnr, &opt->min_rnr, opt->min_rnr.num, "default");
+	setting_take(&p->sl, &opt->sl);
+	setting_take(&p->tclass, &opt->tclass);
+	setting_take(&p->flow_label, &opt->flow_label);
+	setting_take(&p->hop_limit, &opt->hop_limit);
+	setting_take(&p->pkey_index, &opt->pkey_index);
+	setting_take(&p->qp_timeout, &opt->qp_timeout);
+	setting_take(&p->retry, &opt->retry);
+	setting_take(&p->rnr_retry, &opt->rnr_retry);
+	setting_take(&p->min_rnr, &opt->min_rnr);
 }
 
 static void resolve_inline(const struct options *opt, struct point *p)
@@ -246,18 +251,18 @@ int resolve_point(const struct options *opt, struct point *p)
 	int rc;
 
 	memset(p, 0, sizeof(*p));
-	choose(&p->qps, &opt->qps, opt->qps.num, "default");
-	choose(&p->threads, &opt->threads, opt->threads.num, "default");
-	choose(&p->direction, &opt->direction, opt->direction.num, "default");
+	setting_take(&p->qps, &opt->qps);
+	setting_take(&p->threads, &opt->threads);
+	setting_take(&p->direction, &opt->direction);
 	if (opt->bidirectional.given)
 		set(&p->direction, DIRECTION_BOTH, "given");
-	choose(&p->transport, &opt->transport, opt->transport.num, "default");
-	choose(&p->loss_timeout, &opt->loss_timeout, opt->loss_timeout.num, "default");
-	choose(&p->stall_timeout, &opt->stall_timeout, opt->stall_timeout.num, "default");
+	setting_take(&p->transport, &opt->transport);
+	setting_take(&p->loss_timeout, &opt->loss_timeout);
+	setting_take(&p->stall_timeout, &opt->stall_timeout);
 	choose(&p->rdma_cm, &opt->rdma_cm, 0, "default");
-	choose(&p->tos, &opt->tos, opt->tos.num, "default");
-	choose(&p->align, &opt->align, opt->align.num, "default");
-	choose(&p->offset, &opt->offset, opt->offset.num, "default");
+	setting_take(&p->tos, &opt->tos);
+	setting_take(&p->align, &opt->align);
+	setting_take(&p->offset, &opt->offset);
 	if (opt->mtu.given)
 		choose(&p->mtu, &opt->mtu, 0, "");
 	rc = resolve_op(opt, p);

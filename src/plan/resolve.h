@@ -20,6 +20,9 @@ static inline uint64_t clamp(uint64_t v, uint64_t low, uint64_t high)
 	return v < low ? low : v > high ? high : v;
 }
 
+/* A given value or the table's default, with that as its reason. */
+void setting_take(struct setting *s, const struct option_value *v);
+
 /*
  * Fills every setting but an MTU that was not given, each with its reason, and looks at none of the
  * rules. 0, or -errno told.

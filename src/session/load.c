@@ -8,22 +8,9 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/round.h"
 #include "session/shared.h"
 #include "session/verify.h"
-
-static uint32_t round_up(uint32_t value, uint32_t to)
-{
-	return (value + to - 1) / to * to;
-}
-
-static uint32_t power_of_two_from(uint64_t value)
-{
-	uint32_t p = 1;
-
-	while (p < value)
-		p *= 2;
-	return p;
-}
 
 /* Where the peer's part for queue pair n, of all, and slot begins. */
 static uint64_t remote_of(const struct row *r, uint32_t n, uint32_t slot)
@@ -282,13 +269,15 @@ static void fill_lane(struct row *r, struct worker *w)
 	l->depth = (uint32_t)p->depth.value;
 	l->batch = (uint32_t)p->batch.value;
 	l->signal = (uint32_t)p->signal.value;
-	l->wr_count = r->local.base ? round_up(l->batch, r->local.slots / r->queues.count) : 0;
+	if (r->local.base)
+		l->wr_count = (uint32_t)round_up(l->batch, r->local.slots / r->queues.count);
 	set_polls(r, l);
 	l->recv_batch = (uint32_t)p->recv_batch.value;
-	l->recv_count = r->target.base ? round_up(l->recv_batch + l->poll_receives,
-						  point_slots(p)) : 0;
+	if (r->target.base)
+		l->recv_count = (uint32_t)round_up(l->recv_batch + l->poll_receives,
+						   point_slots(p));
 	l->stamp_mask = !lat && p->stamp.value ? (uint32_t)p->stamp.value - 1 : LANE_NO_STAMPS;
-	l->stamp_ring = power_of_two_from(p->depth.value + 1) - 1;
+	l->stamp_ring = (uint32_t)power_of_two_from(p->depth.value + 1) - 1;
 	l->flags = op_has(op, TRAIT_INLINES) && p->size.value <= r->queues.inline_size ?
 			   IBV_SEND_INLINE : 0;
 	l->calls = r->shape.calls != 0;

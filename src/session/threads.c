@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/fail.h"
+#include "base/round.h"
 #include "host/numa.h"
 #include "stats/merge.h"
 
@@ -16,7 +17,7 @@
 
 void *alloc_lines(size_t size)
 {
-	size_t rounded = (size + LANE_LINE - 1) / LANE_LINE * LANE_LINE;
+	size_t rounded = round_up(size, LANE_LINE);
 	void *p = aligned_alloc(LANE_LINE, rounded);
 
 	return p ? memset(p, 0, rounded) : NULL;

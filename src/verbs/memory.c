@@ -17,6 +17,7 @@
 #include <linux/udmabuf.h>
 
 #include "base/fail.h"
+#include "base/round.h"
 #include "cli/options.h"
 #include "cli/units.h"
 #include "host/facts.h"
@@ -316,7 +317,7 @@ static int fill_mapping(struct buffer *b, struct ibv_pd *pd, const struct buffer
 		rc = populate(b, shape->node);
 	if (rc)
 		return rc;
-	start = ((uintptr_t)b->mapping + shape->align - 1) / shape->align * shape->align;
+	start = round_up((uintptr_t)b->mapping, shape->align);
 	b->base = (unsigned char *)start + shape->offset;
 	return register_parts(b, pd, shape);
 }
@@ -333,7 +334,7 @@ int buffer_alloc(struct buffer *b, struct ibv_pd *pd, const struct buffer_shape 
 		.slots = shape->slots,
 		.align = shape->align, .offset = shape->offset, .access = shape->access,
 		.node = shape->node, .memory = shape->memory,
-		.mapping_size = (needed + page - 1) / page * page, .type = type,
+		.mapping_size = round_up(needed, page), .type = type,
 		.copy = type->copy, .dmabuf = -1, .pd = pd,
 	};
 	rc = fill_mapping(b, pd, shape);

@@ -396,16 +396,6 @@ static void read_limited(void **state)
 	none(f);
 }
 
-static void move(struct measure *m, const char *name, uint64_t before, uint64_t after)
-{
-	struct counter_move *c = &m->counters.move[m->counters.count++];
-
-	TEXT(c->name, name);
-	c->before = before;
-	c->after = after;
-	m->counters.valid = true;
-}
-
 static void counters(void **state)
 {
 	static const struct {

@@ -330,16 +330,6 @@ static void later_rows(void **state)
 	free(text);
 }
 
-static void move(struct measure *m, const char *name, uint64_t before, uint64_t after)
-{
-	struct counter_move *c = &m->counters.move[m->counters.count++];
-
-	TEXT(c->name, name);
-	c->before = before;
-	c->after = after;
-	m->counters.valid = true;
-}
-
 /* A line for each side that knows them; long ones go on in the next, between counters only. */
 static void counters(void **state)
 {

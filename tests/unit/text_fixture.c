@@ -86,6 +86,16 @@ void fill_measure(struct measure *m, uint64_t count, uint64_t length)
 	m->clock_resolution_ns = 1;
 }
 
+void move(struct measure *m, const char *name, uint64_t before, uint64_t after)
+{
+	struct counter_move *c = &m->counters.move[m->counters.count++];
+
+	TEXT(c->name, name);
+	c->before = before;
+	c->after = after;
+	m->counters.valid = true;
+}
+
 char *result_text(const struct fixture *f, bool utf8)
 {
 	char *text = NULL;

@@ -25,6 +25,9 @@ void plan(struct fixture *f, const char *words);
 
 /* count messages in length ns; 20 before them and 10 after. */
 void fill_measure(struct measure *m, uint64_t count, uint64_t length);
+/* A counter that moved in the window. */
+void move(struct measure *m, const char *name, uint64_t before, uint64_t after);
+
 char *result_text(const struct fixture *f, bool utf8);
 
 /* At most 100. In characters: what is not the rest of a UTF-8 sequence. */
