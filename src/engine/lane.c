@@ -219,19 +219,30 @@ void lane_edge(struct lane *l, uint64_t now)
 	}
 }
 
-/* As post_list() in stream.c wants them: a ring that goes on for ever, in which nothing asks. */
-static void link_ring(const struct lane *l, struct lane_qp *q)
+/*
+ * As stream.c wants them: posts of which each asks by its last request, or a list that goes on for
+ * ever and in which nothing asks.
+ */
+static void prepare_ring(const struct lane *l, struct lane_qp *q)
 {
-	for (uint32_t i = 0; q->wr && i < l->wr_count; i++) {
-		q->wr[i].next = &q->wr[i + 1 < l->wr_count ? i + 1 : 0];
-		q->wr[i].send_flags = l->flags;
+	bool each;
+
+	if (!q->wr)
+		return;
+	each = lane_each_asks(l);
+	for (uint32_t i = 0; i < l->wr_count; i++) {
+		const bool last = (i + 1) % l->batch == 0, ends = l->batch == 1 || (each && last);
+
+		q->wr[i].next = ends ? NULL : &q->wr[i + 1 < l->wr_count ? i + 1 : 0];
+		q->wr[i].send_flags = l->flags | (each && last ? IBV_SEND_SIGNALED : 0);
 	}
 }
 
 void lane_begin(struct lane *l)
 {
-	for (uint32_t i = 0; l->batch > 1 && i < l->qps; i++)
-		link_ring(l, &l->qp[i]);
+	l->burst = l->qps == 1 ? UINT32_MAX : l->batch > LANE_BURST ? l->batch : LANE_BURST;
+	for (uint32_t i = 0; i < l->qps; i++)
+		prepare_ring(l, &l->qp[i]);
 	l->state = STATE_WARMING;
 	l->histogram = l->spare;
 	l->interval = clock_ticks(&l->clock, INTERVAL_NS);
@@ -498,17 +509,20 @@ static void __attribute__((noinline, cold)) missed(struct lane *l, const struct 
 
 void lane_check_results(struct lane *l, struct lane_qp *q)
 {
-	const volatile uint64_t *const results = q->results, *const end = results + l->wr_count;
-	const volatile uint64_t *at = results + q->results_at;
 	const uint64_t completed = q->completed;
+	uint64_t n = q->checked;
 
-	for (uint64_t n = q->checked; n < completed; n++) {
-		if (__builtin_expect(*at != n, 0))
-			missed(l, q, n);
-		at = at + 1 == end ? results : at + 1;
+	while (n < completed) {
+		const uint64_t rest = l->wr_count - q->results_at;
+		const uint64_t stop = completed - n < rest ? completed : n + rest;
+		const volatile uint64_t *at = q->results + q->results_at;
+
+		q->results_at = stop - n < rest ? q->results_at + (uint32_t)(stop - n) : 0;
+		for (; n < stop; n++, at++)
+			if (__builtin_expect(*at != n, 0))
+				missed(l, q, n);
 	}
 	q->checked = completed;
-	q->results_at = (uint32_t)(at - results);
 }
 
 void lane_stop_sending(struct lane *l)

@@ -258,6 +258,15 @@ LANE_FILLS_LINES(struct lane);
 _Static_assert(offsetof(struct lane, count) % LANE_LINE == 0,
 	       "what is only read in a loop shares a cache line with what is written");
 
+/*
+ * Every post is a whole list, at the same places of the ring each time round, and its last request
+ * is the one that asks for a completion: then the ring can be made ready for them beforehand.
+ */
+static inline bool lane_each_asks(const struct lane *l)
+{
+	return l->batch == l->signal && l->wr_count % l->batch == 0;
+}
+
 /* How a side takes part in a row. */
 enum lane_role {
 	LANE_SENDER,    /* bw: posts */

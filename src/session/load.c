@@ -265,7 +265,6 @@ static void fill_lane(struct row *r, struct worker *w)
 	l->measure = w->measure;
 	l->event_fd = r->event_fd;
 	l->qp = &r->threads.qp[w->first];
-	l->burst = l->qps > 1 ? LANE_BURST : UINT32_MAX;
 	l->depth = (uint32_t)p->depth.value;
 	l->batch = (uint32_t)p->batch.value;
 	l->signal = (uint32_t)p->signal.value;

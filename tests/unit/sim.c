@@ -491,6 +491,14 @@ static void open_groups(struct sim *s)
 	}
 }
 
+/* Half of them hold a list at the same places each time round. */
+static uint32_t ring_of(struct sim *s)
+{
+	uint32_t batch = s->plan.batch, ring = (uint32_t)sim_draw(&s->random, batch, SIM_RING);
+
+	return sim_draw(&s->random, 0, 1) ? ring - ring % batch : ring;
+}
+
 static void open_lane(struct sim *s)
 {
 	const struct sim_plan *p = &s->plan;
@@ -504,9 +512,8 @@ static void open_lane(struct sim *s)
 		.qp = s->lane_qp, .measure = &s->measure, .spare = &s->spare,
 		.clock = { .mult = UINT64_C(1) << 32 }, .event_fd = -1,
 		.groups = p->groups, .qps = p->qps, .depth = p->depth, .batch = p->batch,
-		.signal = p->signal, .burst = p->qps > 1 ? LANE_BURST : UINT32_MAX,
-		.wr_count = pingpong ? 1 : p->predicts ? p->depth :
-			    (uint32_t)sim_draw(&s->random, p->batch, SIM_RING),
+		.signal = p->signal,
+		.wr_count = pingpong ? 1 : p->predicts ? p->depth : ring_of(s),
 		.poll_sends = (uint32_t)sim_draw(&s->random, 1, LANE_POLL),
 		.poll_receives = (uint32_t)sim_draw(&s->random, 1, LANE_POLL),
 		.recv_batch = p->recv_batch,

@@ -49,7 +49,7 @@ static struct sim_plan draw_plan(uint64_t *random)
 	p.warmup = draw_edge(random, 0, 40);
 	p.depth = draw_edge(random, 1, SIM_DEPTH);
 	p.batch = draw_edge(random, 1, p.depth);
-	p.signal = draw_edge(random, 1, p.depth);
+	p.signal = draw(random, 0, 2) ? draw_edge(random, 1, p.depth) : p.batch;
 	p.rx_depth = draw_edge(random, 1, 2 * SIM_DEPTH);
 	p.qps = draw_edge(random, 1, SIM_QPS);
 	p.groups = draw_edge(random, 1, p.qps);

@@ -86,7 +86,7 @@ static int open_lossy(void **state)
 	l->lossy = l->counts = l->receives = true;
 	l->patience = MS;
 	l->depth = 16;
-	l->signal = l->wr_count = 1;
+	l->batch = l->signal = l->wr_count = 1;
 	l->recv_count = 4;
 	l->stamp_mask = LANE_NO_STAMPS;
 	l->warmup = 0;
