@@ -8,8 +8,8 @@
 #include <cpuid.h>
 #endif
 
-#define CALIBRATE_NS 5000000
 #define READS 2000
+#define PAIRS 100
 
 #if defined(__x86_64__)
 #define COUNTER_NAME "tsc"
@@ -56,74 +56,109 @@ static bool kernel_trusts_counter(void)
 }
 
 /*
- * One pair of readings of both clocks, as close together as can be had: the tightest of a few, so
- * that an interrupt between them does not count.
+ * The tightest know best what one clock said when the other was read, and an interrupt between the
+ * two does not count. Counters may go in steps of many nanoseconds: that the mean is finer than.
  */
-static void read_pair(uint64_t *ticks, uint64_t *ns)
+void clock_pairs_add(struct clock_pairs *p, uint64_t before, uint64_t ns, uint64_t after)
 {
-	uint64_t best = UINT64_MAX;
+	if (!p->count || after - before < p->width)
+		*p = (struct clock_pairs){
+			.width = after - before, .first = { .ticks = before, .ns = ns },
+		};
+	if (after - before > p->width)
+		return;
+	p->ticks += before - p->first.ticks;
+	p->ns += ns - p->first.ns;
+	p->count++;
+}
 
-	for (int i = 0; i < 20; i++) {
+struct clock_pair clock_pairs_mean(const struct clock_pairs *p)
+{
+	return (struct clock_pair){
+		.ticks = p->first.ticks + p->width / 2 + p->ticks / p->count,
+		.ns = p->first.ns + p->ns / p->count,
+	};
+}
+
+static struct clock_pair read_pairs(void)
+{
+	struct clock_pairs p = { 0 };
+
+	for (int i = 0; i < PAIRS; i++) {
 		uint64_t before = counter_read_ordered();
 		uint64_t now = clock_raw_ns();
-		uint64_t after = counter_read_ordered();
 
-		if (after - before < best) {
-			best = after - before;
-			*ticks = before + (after - before) / 2;
-			*ns = now;
-		}
+		clock_pairs_add(&p, before, now, counter_read_ordered());
 	}
+	return clock_pairs_mean(&p);
 }
 
-static uint64_t mult_since(const struct clock *c)
+uint64_t clock_mult(const struct clock_pair *from, const struct clock_pair *to)
 {
-	uint64_t ticks = 0, ns = 0;
-
-	read_pair(&ticks, &ns);
-	return (uint64_t)(((unsigned __int128)(ns - c->ns0) << CLOCK_SHIFT) / (ticks - c->ticks0));
+	return (uint64_t)(((unsigned __int128)(to->ns - from->ns) << CLOCK_SHIFT) /
+			  (to->ticks - from->ticks));
 }
 
-static void measure_reads(struct clock *c)
+struct reads {
+	uint64_t cost, step; /* ticks: the least that is between two, and the least but 0 */
+};
+
+static struct reads measure_reads(const struct clock *c)
 {
-	uint64_t cost = UINT64_MAX, step = UINT64_MAX;
+	struct reads r = { .cost = UINT64_MAX, .step = UINT64_MAX };
 
 	for (int i = 0; i < READS; i++) {
 		uint64_t a = clock_start(c), b = clock_start(c);
 
-		cost = b - a < cost ? b - a : cost;
+		r.cost = b - a < r.cost ? b - a : r.cost;
 		if (b > a)
-			step = b - a < step ? b - a : step;
+			r.step = b - a < r.step ? b - a : r.step;
 	}
+	return r;
+}
+
+static void take_reads(struct clock *c, const struct reads *r)
+{
 	/* A read that takes no tick at all costs less than the resolution; say one tick. */
-	c->read_ns = (uint32_t)clock_ns(c, cost ? cost : step);
-	c->resolution_ns = c->counter ? (uint32_t)clock_ns(c, 1) : (uint32_t)step;
+	c->read_ns = (uint32_t)clock_ns(c, r->cost ? r->cost : r->step);
+	c->resolution_ns = c->counter ? (uint32_t)clock_ns(c, 1) : (uint32_t)r->step;
 	if (!c->resolution_ns)
 		c->resolution_ns = 1;
 }
 
-void clock_init(struct clock *c)
+void clock_begin(struct clock *c)
 {
 	*c = (struct clock){ .mult = 1ULL << CLOCK_SHIFT };
 	c->counter = counter_invariant() && kernel_trusts_counter();
-	if (c->counter) {
-		read_pair(&c->ticks0, &c->ns0);
-		while (clock_raw_ns() - c->ns0 < CALIBRATE_NS)
-			;
-		c->mult = mult_since(c);
-	}
-	measure_reads(c);
+	if (c->counter)
+		c->from = read_pairs();
 }
 
-void clock_refine(struct clock *c)
+static void calibrate(struct clock *c)
 {
+	struct clock_pair to;
 	uint64_t mult;
 
-	if (!c->counter)
-		return;
-	mult = mult_since(c);
-	c->drift_ppm = fabs((double)mult - (double)c->mult) / (double)c->mult * 1e6;
+	while (clock_raw_ns() - c->from.ns < CLOCK_LEAST_NS)
+		;
+	to = read_pairs();
+	mult = clock_mult(&c->from, &to);
+	if (c->calibrated)
+		c->drift_ppm = fabs((double)mult - (double)c->mult) / (double)c->mult * 1e6;
 	c->mult = mult;
+}
+
+void clock_calibrate(struct clock *c)
+{
+	struct reads reads = { 0 };
+
+	if (!c->calibrated)
+		reads = measure_reads(c);
+	if (c->counter)
+		calibrate(c);
+	if (!c->calibrated)
+		take_reads(c, &reads);
+	c->calibrated = true;
 }
 
 const char *clock_name(const struct clock *c)

@@ -11,14 +11,28 @@
 #include <time.h>
 
 #define CLOCK_SHIFT 32
+#define CLOCK_LEAST_NS 2000000 /* a calibration is over at least so long */
+
+/* What both clocks said at one moment. */
+struct clock_pair {
+	uint64_t ticks, ns;
+};
+
+/* Of readings of both clocks those with the least ticks around the kernel's; 0 to begin with. */
+struct clock_pairs {
+	uint64_t width, count; /* how many ticks these are, and how many pairs of so many */
+	struct clock_pair first;
+	uint64_t ticks, ns; /* sums, from the first on */
+};
 
 struct clock {
 	uint64_t mult;  /* nanoseconds a tick, times 2^CLOCK_SHIFT */
 	bool counter;   /* ticks are those of the CPU's counter, else nanoseconds */
-	uint64_t ticks0, ns0; /* where calibration began: the longer ago, the more exact */
+	bool calibrated;
+	struct clock_pair from; /* where calibration began: the longer ago, the more exact */
 	uint32_t read_ns;       /* cost of one read: the least of many */
 	uint32_t resolution_ns; /* smallest step seen, at least 1 */
-	double drift_ppm;       /* between the first calibration and the last */
+	double drift_ppm;       /* between the last calibration and the one before */
 };
 
 static inline uint64_t clock_raw_ns(void)
@@ -92,14 +106,22 @@ static inline uint64_t clock_ticks(const struct clock *c, uint64_t ns)
 	return (uint64_t)(((unsigned __int128)ns << CLOCK_SHIFT) / c->mult);
 }
 
-/* Chooses and calibrates, in about 5 ms; measures what a read costs. */
-void clock_init(struct clock *c);
+/* Chooses, and takes the readings that calibration begins at. What follows need not wait for it. */
+void clock_begin(struct clock *c);
 
 /*
- * Calibrates again over all the time since clock_init(). Beyond 100 ppm from the first
- * calibration drift_ppm says so, and the caller warns.
+ * Calibrates over all the time since clock_begin(), and waits for what it is short of the least;
+ * the first time measures what a read costs too: ticks are not to be converted before. Beyond
+ * 100 ppm from the calibration before, drift_ppm says so, and the caller warns.
  */
-void clock_refine(struct clock *c);
+void clock_calibrate(struct clock *c);
+
+/* Adds one pair, the kernel's clock having been read between two reads of the counter. */
+void clock_pairs_add(struct clock_pairs *p, uint64_t before, uint64_t ns, uint64_t after);
+struct clock_pair clock_pairs_mean(const struct clock_pairs *p);
+
+/* Nanoseconds a tick from one moment to another, times 2^CLOCK_SHIFT. */
+uint64_t clock_mult(const struct clock_pair *from, const struct clock_pair *to);
 
 /* "tsc", "cntvct" or "CLOCK_MONOTONIC_RAW" */
 const char *clock_name(const struct clock *c);

@@ -249,7 +249,7 @@ static int measure_row(struct client *c, struct row *r, struct phases_end *end,
 		if (!rc || theirs->data_errors)
 			result->side[SIDE_SERVER].measure = theirs;
 	}
-	clock_refine(&c->session.clock);
+	clock_calibrate(&c->session.clock);
 	result->clock_drift_ppm = c->session.clock.drift_ppm;
 	result->failed = rc && fail_last()->class != FAIL_NONE ? fail_last()->text : NULL;
 	/* A side that is only reached has no window of its own. */

@@ -26,6 +26,7 @@ int session_open(struct session *s, const struct options *opt, struct watch *wat
 		.opt = opt, .watch = watch, .client = client,
 		.peer_is = client ? "server" : "client", .stall_ns = opt->stall_timeout.num,
 	};
+	clock_begin(&s->clock);
 	getpeername(fd, (struct sockaddr *)&s->remote, &size);
 	getsockname(fd, (struct sockaddr *)&s->local, &local_size);
 	net_unmap(&s->local);
@@ -39,7 +40,6 @@ int session_open(struct session *s, const struct options *opt, struct watch *wat
 	watch->peer_gone = false;
 	watch->error = 0;
 	facts_get(&s->host);
-	clock_init(&s->clock);
 	return 0;
 }
 

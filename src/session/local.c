@@ -27,8 +27,8 @@ int local_open(struct session *s, const struct options *opt, struct watch *watch
 		.opt = opt, .watch = watch, .client = true, .channel = { .fd = -1 },
 		.stall_ns = opt->stall_timeout.num,
 	};
+	clock_begin(&s->clock);
 	facts_get(&s->host);
-	clock_init(&s->clock);
 	rc = device_open(&s->device, &request);
 	if (rc)
 		return rc;
@@ -122,7 +122,7 @@ int local_prepare(struct row *r, struct session *s, const struct point *p)
 	r->sends = true;
 	r->cycle.slots = point_slots(p);
 	rc = op_has(point_op(p), TRAIT_WINDOWS) ? prepare_window(r) : prepare_regions(r);
-	clock_refine(&s->clock);
+	clock_calibrate(&s->clock);
 	return rc ? rc : load_build_local(r);
 }
 

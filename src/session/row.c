@@ -250,7 +250,7 @@ int row_connect(struct row *r)
 		.local = &s->local, .remote = &s->remote,
 	};
 	fill_buffers(r);
-	clock_refine(&s->clock);
+	clock_calibrate(&s->clock);
 	rc = load_build(r);
 	if (!rc && r->lane && r->target.base && row_op(r)->receives)
 		rc = prime_receives(r);

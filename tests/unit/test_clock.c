@@ -57,6 +57,36 @@ static void known_conversions(void **state)
 	}
 }
 
+/* Of five readings three are as tight: 200, 300 and 510 with 25 more, 1050, 1102 and 1205. */
+static void mean_of_tightest(void **state)
+{
+	static const uint64_t readings[][3] = { /* before, ns, after */
+		{ 100, 1000, 160 }, { 200, 1050, 250 }, { 300, 1102, 350 }, { 400, 1150, 470 },
+		{ 510, 1205, 560 },
+	};
+	struct clock_pairs p = { 0 };
+	struct clock_pair mean;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(readings); i++)
+		clock_pairs_add(&p, readings[i][0], readings[i][1], readings[i][2]);
+	mean = clock_pairs_mean(&p);
+	assert_int_equal(p.count, 3);
+	assert_int_equal(mean.ticks, 361);
+	assert_int_equal(mean.ns, 1119);
+}
+
+static void rate_between(void **state)
+{
+	const struct clock_pair from = { .ticks = 5000, .ns = 700 };
+	const struct clock_pair second = { .ticks = 2400005000, .ns = 1000000700 };
+	const struct clock_pair day = { .ticks = 1658880005000, .ns = 86400000000700 };
+
+	(void)state;
+	assert_int_equal(clock_mult(&from, &second), 1789569706); /* 2400 MHz */
+	assert_int_equal(clock_mult(&from, &day), 223696213333); /* 19.2 MHz, 24 h */
+}
+
 static uint64_t monotonic_ns(void)
 {
 	struct timespec ts;
@@ -80,14 +110,36 @@ static void calibrated(void **state)
 	struct clock c;
 
 	(void)state;
-	clock_init(&c);
+	clock_begin(&c);
+	assert_false(c.calibrated);
+	clock_calibrate(&c);
+	assert_true(c.calibrated);
 	check_name(&c);
 	assert_true(c.mult > 0);
 	if (!c.counter)
 		assert_true(c.mult == UINT64_C(1) << 32);
+	else
+		assert_true(clock_raw_ns() - c.from.ns >= CLOCK_LEAST_NS);
 	assert_true(c.resolution_ns >= 1);
 	assert_true(c.resolution_ns < 1000000);
 	assert_true(c.read_ns < 1000000);
+	assert_true(c.drift_ppm == 0);
+}
+
+/* Two ticks a nanosecond in the 10 s that it is said to have begun ago: half a nanosecond each. */
+static void over_all_the_time(void **state)
+{
+	const uint64_t half = UINT64_C(1) << 31;
+	struct clock c;
+
+	(void)state;
+	clock_begin(&c);
+	if (!c.counter)
+		return;
+	c.from.ns -= 10000000000;
+	c.from.ticks -= 20000000000;
+	clock_calibrate(&c);
+	assert_true(c.mult > half - half / 50 && c.mult < half + half / 50);
 	assert_true(c.drift_ppm == 0);
 }
 
@@ -124,7 +176,8 @@ static void both_sources(void **state)
 	struct clock c, raw = { .mult = UINT64_C(1) << 32 };
 
 	(void)state;
-	clock_init(&c);
+	clock_begin(&c);
+	clock_calibrate(&c);
 	monotonic(&c);
 	monotonic(&raw);
 	keeps_time(&c);
@@ -141,21 +194,22 @@ static void refining(void **state)
 	uint64_t mult;
 
 	(void)state;
-	clock_init(&c);
+	clock_begin(&c);
+	clock_calibrate(&c);
 	raw = c;
 	raw.counter = false;
 	mult = raw.mult;
-	clock_refine(&raw);
+	clock_calibrate(&raw);
 	assert_true(raw.mult == mult && raw.drift_ppm == 0);
 	if (!c.counter)
 		return;
-	clock_refine(&c);
+	clock_calibrate(&c);
 	assert_true(c.drift_ppm < 100000);
 	keeps_time(&c);
 	/* A rate that was 1 % off is mended, and said: 10,000 ppm of the right one, about 9,900. */
 	mult = c.mult;
 	c.mult += c.mult / 100;
-	clock_refine(&c);
+	clock_calibrate(&c);
 	assert_true(c.mult > mult - mult / 1000 && c.mult < mult + mult / 1000);
 	assert_true(c.drift_ppm > 5000 && c.drift_ppm < 20000);
 	keeps_time(&c);
@@ -165,7 +219,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_conversions),
+		cmocka_unit_test(mean_of_tightest),
+		cmocka_unit_test(rate_between),
 		cmocka_unit_test(calibrated),
+		cmocka_unit_test(over_all_the_time),
 		cmocka_unit_test(both_sources),
 		cmocka_unit_test(refining),
 	};

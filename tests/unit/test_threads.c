@@ -319,7 +319,8 @@ static int open_threads(void **state)
 
 		if (!l)
 			return -1;
-		clock_init(&l->clock);
+		clock_begin(&l->clock);
+		clock_calibrate(&l->clock);
 		l->control = &w->control;
 		l->report = &w->report;
 		l->measure = w->measure;
