@@ -8,7 +8,9 @@
 #include <cpuid.h>
 #endif
 
-#define READS 2000
+#define BATCHES 20
+#define BATCHES_MOST 10000 /* until a coarse clock has made a step */
+#define BATCH 32           /* reads */
 #define PAIRS 100
 
 #if defined(__x86_64__)
@@ -100,30 +102,39 @@ uint64_t clock_mult(const struct clock_pair *from, const struct clock_pair *to)
 }
 
 struct reads {
-	uint64_t cost, step; /* ticks: the least that is between two, and the least but 0 */
+	uint64_t cost; /* ticks: the least of a batch */
+	uint64_t step; /* the least that one took, but 0; 0: none was seen to take any */
 };
 
+/* Many at once: where a counter goes in steps, two reads may be one tick apart, or many. */
 static struct reads measure_reads(const struct clock *c)
 {
-	struct reads r = { .cost = UINT64_MAX, .step = UINT64_MAX };
+	struct reads r = { .cost = UINT64_MAX };
 
-	for (int i = 0; i < READS; i++) {
-		uint64_t a = clock_start(c), b = clock_start(c);
+	for (int i = 0; i < BATCHES || (!r.step && i < BATCHES_MOST); i++) {
+		uint64_t first = clock_start(c), last = first;
 
-		r.cost = b - a < r.cost ? b - a : r.cost;
-		if (b > a)
-			r.step = b - a < r.step ? b - a : r.step;
+		for (int k = 0; k < BATCH; k++) {
+			uint64_t now = clock_start(c);
+
+			if (now > last && (!r.step || now - last < r.step))
+				r.step = now - last;
+			last = now;
+		}
+		r.cost = last - first < r.cost ? last - first : r.cost;
 	}
 	return r;
 }
 
 static void take_reads(struct clock *c, const struct reads *r)
 {
-	/* A read that takes no tick at all costs less than the resolution; say one tick. */
-	c->read_ns = (uint32_t)clock_ns(c, r->cost ? r->cost : r->step);
+	c->read_ns = (uint32_t)(clock_ns(c, r->cost) + BATCH - 1) / BATCH;
 	c->resolution_ns = c->counter ? (uint32_t)clock_ns(c, 1) : (uint32_t)r->step;
 	if (!c->resolution_ns)
 		c->resolution_ns = 1;
+	/* Reads that take no tick at all cost less than the resolution; say that. */
+	if (!c->read_ns)
+		c->read_ns = c->resolution_ns;
 }
 
 void clock_begin(struct clock *c)

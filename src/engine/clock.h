@@ -30,7 +30,7 @@ struct clock {
 	bool counter;   /* ticks are those of the CPU's counter, else nanoseconds */
 	bool calibrated;
 	struct clock_pair from; /* where calibration began: the longer ago, the more exact */
-	uint32_t read_ns;       /* cost of one read: the least of many */
+	uint32_t read_ns;       /* cost of one read, where many took least; at least 1 */
 	uint32_t resolution_ns; /* smallest step seen, at least 1 */
 	double drift_ppm;       /* between the last calibration and the one before */
 };

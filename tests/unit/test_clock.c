@@ -122,6 +122,7 @@ static void calibrated(void **state)
 		assert_true(clock_raw_ns() - c.from.ns >= CLOCK_LEAST_NS);
 	assert_true(c.resolution_ns >= 1);
 	assert_true(c.resolution_ns < 1000000);
+	assert_true(c.read_ns >= 1);
 	assert_true(c.read_ns < 1000000);
 	assert_true(c.drift_ppm == 0);
 }
