@@ -177,11 +177,11 @@ int row_open(struct row *r, struct session *s, const struct point *p)
 	r->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (!r->measure || r->event_fd < 0)
 		return fail(FAIL_SETUP, errno, "preparing a row: %s", strerror(errno));
-	histogram_reset(&r->measure->latency);
-	histogram_reset(&r->measure->undo);
+	histogram_init(&r->measure->latency);
+	histogram_init(&r->measure->undo);
 	r->measure->thread_node = -1;
-	histogram_reset(&r->measure->pace.response);
-	histogram_reset(&r->measure->pace.lateness);
+	histogram_init(&r->measure->pace.response);
+	histogram_init(&r->measure->pace.lateness);
 	r->memory_path = find_path(s->opt);
 	return 0;
 }

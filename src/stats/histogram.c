@@ -7,9 +7,14 @@
 /* Percentiles are decimal fractions in the user's mind; this many parts make a whole. */
 #define PARTS 1000000000000u
 
-void histogram_reset(struct histogram *h)
+void histogram_init(struct histogram *h)
 {
 	moments_init(&h->m);
+}
+
+void histogram_reset(struct histogram *h)
+{
+	histogram_init(h);
 	memset(h->count, 0, sizeof(h->count));
 }
 

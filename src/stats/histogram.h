@@ -56,6 +56,9 @@ static inline void histogram_record(struct histogram *h, uint64_t v)
 /* Make @h empty. Needed before the first use: a zeroed struct is not an empty histogram. */
 void histogram_reset(struct histogram *h);
 
+/* The same for a zeroed struct, most of whose memory need not be there before it is used. */
+void histogram_init(struct histogram *h);
+
 /* Add every sample of @from to @into; the result equals having recorded all of them in one. */
 void histogram_merge(struct histogram *into, const struct histogram *from);
 

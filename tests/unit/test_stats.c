@@ -543,6 +543,20 @@ static void measure_is_plain_data(void **state)
 	free(b);
 }
 
+static void of_zeroed_memory(void **state)
+{
+	struct histogram *h = calloc(1, sizeof(*h)), *reset = new_histogram();
+
+	(void)state;
+	assert_non_null(h);
+	histogram_init(h);
+	assert_memory_equal(h, reset, sizeof(*h));
+	histogram_record(h, 7);
+	assert_int_equal(h->m.min, 7);
+	free(reset);
+	free(h);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -551,6 +565,7 @@ int main(void)
 		cmocka_unit_test(stdev_against_python),
 		cmocka_unit_test(one_outlier_is_seen),
 		cmocka_unit_test(counts_beyond_32_bits),
+		cmocka_unit_test(of_zeroed_memory),
 		cmocka_unit_test(sums_near_the_end),
 		cmocka_unit_test(possible_moments),
 		cmocka_unit_test(merge_equals_single_pass),
