@@ -340,12 +340,23 @@ static int build_worker(struct row *r, struct worker *w, uint32_t number)
 	return rc;
 }
 
+/* A write's target is: whatever its lane would have, no loop would look at it. */
+static bool is_only_reached(const struct row *r)
+{
+	static const struct lane any;
+
+	return !lane_choose(&any, point_op(&r->point), role_of(r));
+}
+
 int load_build(struct row *r)
 {
 	const struct device *d = &r->session->device;
 	struct threads *t = &r->threads;
-	int rc = threads_alloc(t, r->shape.threads);
+	int rc;
 
+	if (is_only_reached(r))
+		return 0;
+	rc = threads_alloc(t, r->shape.threads);
 	t->node = d->place.node;
 	t->qp = alloc_lines(r->queues.count * sizeof(*t->qp));
 	if (!t->qp)
@@ -355,12 +366,8 @@ int load_build(struct row *r)
 	if (rc)
 		return fail(FAIL_SETUP, ENOMEM, "out of memory for the work requests of %u queue "
 			    "pairs; lower --tx-depth or --batch", r->queues.count);
-	if (t->worker->loop) {
-		r->lane = t->worker->lane;
-		threads_pin(t, d->facts.numa_node, !r->session->client);
-	} else {
-		load_free(r);
-	}
+	r->lane = t->worker->lane;
+	threads_pin(t, d->facts.numa_node, !r->session->client);
 	return 0;
 }
 
