@@ -36,14 +36,14 @@ struct histogram {
 /* Bucket of the value @v, below HISTOGRAM_BUCKETS. Does not decrease when @v grows. */
 static inline uint32_t histogram_index(uint64_t v)
 {
-	uint32_t e;
+	uint32_t shift;
 
 	if (v < HISTOGRAM_SUB)
 		return (uint32_t)v;
 
-	e = 63 - (uint32_t)__builtin_clzll(v);
-	return ((e - HISTOGRAM_SUB_BITS + 1) << HISTOGRAM_SUB_BITS) +
-	       (uint32_t)((v >> (e - HISTOGRAM_SUB_BITS)) & (HISTOGRAM_SUB - 1));
+	/* What is left of v has its highest bit at HISTOGRAM_SUB, and so counts as an octave. */
+	shift = 63 - HISTOGRAM_SUB_BITS - (uint32_t)__builtin_clzll(v);
+	return (shift << HISTOGRAM_SUB_BITS) + (uint32_t)(v >> shift);
 }
 
 /* Record the sample @v. Hot: no call, no division, no range to leave. */

@@ -34,11 +34,14 @@ void moments_init(struct moments *m);
 static inline void moments_add(struct moments *m, uint64_t v)
 {
 	m->n++;
-	if (__builtin_add_overflow(m->sum, v, &m->sum))
+	m->sum += v;
+	if (__builtin_expect(m->sum < v, 0))
 		m->sum = UINT64_MAX;
 	m->sumsq += (unsigned __int128)v * v;
-	m->min = v < m->min ? v : m->min;
-	m->max = v > m->max ? v : m->max;
+	if (__builtin_expect(v < m->min, 0))
+		m->min = v;
+	if (__builtin_expect(v > m->max, 0))
+		m->max = v;
 }
 
 /* Add every sample of @from to @into, as if they had been recorded there. */
