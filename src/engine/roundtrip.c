@@ -10,83 +10,166 @@
 
 #define always_inline static inline __attribute__((always_inline))
 
-always_inline int post_one(struct lane *l, struct lane_qp *q, const bool calls)
-{
-	struct ibv_send_wr *wr = &q->wr[q->at], *bad;
-	int rc;
+/* What an instance does; constant in each of them but the one that looks them up. */
+struct how {
+	bool predicts; /* compare-and-swaps: what each one finds is held against its own number */
+	bool sampled;  /* samples are kept one by one */
+	bool content;  /* messages are verified one by one */
+	bool paced;    /* operations leave by schedule, or after a gap */
+	bool sleeps;   /* until a completion tells of itself */
+	bool calls;    /* operations are posted by calls */
+};
 
-	q->at = q->at + 1 == l->wr_count ? 0 : q->at + 1;
-	if (l->predicts) {
-		wr->wr.atomic.compare_add = q->posted;
-		wr->wr.atomic.swap = q->posted + 1;
+#define NONE UINT64_MAX
+
+/*
+ * The newest sample. It is recorded when the next one has been taken, or before anything looks:
+ * recording hangs on the clock read at its end, and the one that begins the next sample waits for
+ * all of that. Of the sample before, all is there already.
+ */
+struct taken {
+	uint64_t ticks; /* NONE: there is none */
+	uint64_t end;
+};
+
+always_inline void record(struct lane *l, struct taken s, const bool sampled)
+{
+	uint64_t ns = clock_ns(&l->clock, s.ticks);
+
+	histogram_record(l->histogram, ns);
+	if (sampled)
+		lane_keep(l, s.end, ns);
+}
+
+/* Cold: before an edge, or the loop's end. */
+static void __attribute__((noinline, cold)) settle(struct lane *l, struct taken s, bool sampled)
+{
+	if (s.ticks != NONE)
+		record(l, s, sampled);
+}
+
+/*
+ * The request of operation n, from 0 on. In the wr_id the queue pair's part is 0: it is the lane's
+ * first, and the only one.
+ */
+always_inline void make_one(struct lane_qp *q, struct ibv_send_wr *wr, uint64_t n,
+			    const struct how h)
+{
+	if (h.predicts) {
+		wr->wr.atomic.compare_add = n;
+		wr->wr.atomic.swap = n + 1;
 	}
-	q->posted++;
-	wr->wr_id = wrid_make(q->index, q->posted);
-	wr->send_flags = IBV_SEND_SIGNALED;
-	rc = calls ? calls_post(q->ex, wr) : ibv_post_send(q->qp, wr, &bad);
+	wr->wr_id = n + 1;
+	q->posted = n + 1;
+}
+
+always_inline int post_one(struct lane *l, struct lane_qp *q, struct ibv_send_wr *wr,
+			   const struct how h)
+{
+	struct ibv_send_wr *bad;
+	int rc = h.calls ? calls_post(q->ex, wr) : ibv_post_send(q->qp, wr, &bad);
+
 	if (__builtin_expect(rc, 0))
 		lane_failed_call(l, LANE_POST, rc);
 	return rc;
 }
 
-/* Until the one operation has completed; -1: leave. */
-always_inline int wait_one(struct lane *l, struct lane_qp *q, const bool sleeps)
+/* With one in flight nothing but its own completion can come; -1: leave. */
+always_inline int done_one(struct lane *l, struct lane_qp *q, const struct ibv_wc *wc, uint64_t n)
 {
-	struct ibv_wc wc;
-
-	if (lane_wait_one(l, &wc, sleeps))
-		return -1;
-	return lane_done(l, q, wc.wr_id) ? 0 : -1;
+	if (__builtin_expect(wc->wr_id == n + 1, 1))
+		return 0;
+	lane_stray(l, q);
+	return -1;
 }
 
-/* An instance's parts are constant, but for the one that looks them up. */
-always_inline void body(struct lane *l, const bool sampled, const bool paced, const bool sleeps,
-			const bool calls)
+/* What operation n, the last completed one, has found; -1: leave. */
+always_inline int check_one(struct lane *l, struct lane_qp *q, uint32_t slot, uint64_t n)
 {
-	struct lane_qp *q = l->qp;
+	if (__builtin_expect(q->results[slot] == n, 1))
+		return 0;
+	q->checked = n;
+	q->results_at = slot;
+	lane_check_results(l, q);
+	return l->error.kind == LANE_FINE ? 0 : -1;
+}
 
-	while (__builtin_expect(lane_stop(l) == LANE_RUN, 1) && q->posted < l->limit) {
-		uint64_t begin, end, ns;
+/* All requests ask for a completion. */
+static void flag_ring(const struct lane *l, struct lane_qp *q)
+{
+	for (uint32_t i = 0; i < l->wr_count; i++)
+		q->wr[i].send_flags = IBV_SEND_SIGNALED;
+}
 
-		if (paced && lane_wait(l))
+always_inline void body(struct lane *l, const struct how h)
+{
+	struct lane_qp *const q = l->qp;
+	struct ibv_send_wr *wr = q->wr, *const ring_end = wr + l->wr_count;
+	struct taken last = { .ticks = NONE };
+	uint64_t n = 0;
+
+	flag_ring(l, q);
+	while (__builtin_expect(lane_stop(l) == LANE_RUN, 1) && n < l->limit) {
+		uint64_t begin, end;
+		struct ibv_wc wc;
+
+		if (h.paced && lane_wait(l))
 			break;
+		make_one(q, wr, n, h);
 		begin = clock_start(&l->clock);
-		if (post_one(l, q, calls) || wait_one(l, q, sleeps))
+		if (post_one(l, q, wr, h) || lane_wait_one(l, &wc, h.sleeps))
 			break;
 		end = clock_stop(&l->clock);
-		ns = clock_ns(&l->clock, end - begin);
-		histogram_record(l->histogram, ns);
-		if (sampled)
-			lane_keep(l, end, ns);
-		if (paced)
-			lane_answered(l, begin, end, true);
-		if (l->content && l->content->reads)
-			lane_inspect_reads(l, q, 1);
-		q->completed++;
-		if (l->predicts)
-			lane_check_results(l, q);
-		l->count++;
-		if (l->error.kind != LANE_FINE)
+		if (done_one(l, q, &wc, n))
 			break;
-		if (end >= l->next_edge || l->count >= l->next_count)
+		if (__builtin_expect(last.ticks != NONE, 1))
+			record(l, last, h.sampled);
+		last = (struct taken){ end - begin, end };
+		if (h.paced)
+			lane_answered(l, begin, end, true);
+		if (h.content)
+			lane_inspect_reads(l, q, 1);
+		q->completed = n + 1;
+		if (h.predicts && check_one(l, q, (uint32_t)(wr - q->wr), n))
+			break;
+		wr = wr + 1 == ring_end ? q->wr : wr + 1;
+		l->count = ++n;
+		if (end >= l->next_edge || n >= l->next_count) {
+			settle(l, last, h.sampled);
+			last.ticks = NONE;
 			lane_edge(l, end);
+		}
 	}
+	settle(l, last, h.sampled);
 	lane_drain_sends(l);
 	lane_end(l);
 }
 
-static void plain(struct lane *l) { body(l, false, false, false, false); }
-static void sampled(struct lane *l) { body(l, true, false, false, false); }
+#define INSTANCE(name, ...) \
+	static void name(struct lane *l) { body(l, (struct how){ __VA_ARGS__ }); }
 
-/* Sleeping, calls and waiting for the clock cost more than looking up which of it there is. */
+INSTANCE(plain, .sampled = false)
+INSTANCE(sampled, .sampled = true)
+INSTANCE(predicting, .predicts = true)
+INSTANCE(predicting_sampled, .predicts = true, .sampled = true)
+
+/* Sleeping, calls, checks and waiting for the clock cost more than looking up which there are. */
 static void otherwise(struct lane *l)
 {
-	body(l, l->samples != NULL, l->pace.active || l->pace.gap, l->rest != NULL, l->calls);
+	body(l, (struct how){
+		.predicts = l->predicts, .sampled = l->samples != NULL, .sleeps = l->rest != NULL,
+		.content = l->content && l->content->reads, .calls = l->calls,
+		.paced = l->pace.active || l->pace.gap,
+	});
 }
 
 lane_loop roundtrip_loop(const struct lane *l, bool paced)
 {
-	if (paced || l->rest || l->calls)
+	static const lane_loop instances[][2] = { /* [predicts][sampled] */
+		{ plain, sampled }, { predicting, predicting_sampled },
+	};
+
+	if (paced || l->rest || l->calls || (l->content && l->content->reads))
 		return otherwise;
-	return l->samples ? sampled : plain;
+	return instances[l->predicts][l->samples != NULL];
 }

@@ -320,6 +320,18 @@ static struct sim_plan draw_lat(uint64_t *random)
 	return p;
 }
 
+/* The first sample that is kept ends after the window's opening, the last one at its end. */
+static void check_ends(const char *what, uint64_t n)
+{
+	const struct window *w = &sim->measure.window;
+	const struct samples *s = &sim->samples;
+
+	if (!s->count)
+		return;
+	CHECK(s->sample[0].at > 0);
+	CHECK(sim->plan.timed || s->sample[s->count - 1].at == w->t1 - w->t0);
+}
+
 static void roundtrips(void **state)
 {
 	uint64_t random = seed + 4;
@@ -334,6 +346,7 @@ static void roundtrips(void **state)
 		p.signal = 1;
 		p.sampled = n & 1;
 		run(what, n, &p, roundtrip);
+		check_ends(what, n);
 		CHECK(sim->spare.m.n + sim->measure.latency.m.n == sim->qp[0].messages);
 	}
 }
