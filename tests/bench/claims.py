@@ -110,19 +110,39 @@ def ms(x):
     return ns(x, 1e6, 'ms')
 
 
-def latency_rows(name, what):
+def latency_row(got, what, reads=1):
+    """The p50, which may be perftest's and so many ordered clock reads: half of one in a half."""
+    mine, theirs = got['rdmeter']['p50'], got['perftest']
+    most = theirs + reads * got['ordered'] if theirs else None
+    allowed = 'a clock read' if reads == 1 else 'half a clock read'
+    return Row(f'{what} latency, p50: of perftest and {allowed}', ns(mine), ns(most),
+               percent(mine / most) if most else '-', '-', '<= 100 %',
+               mine <= most if most else None, 'no perftest')
+
+
+def roundtrip_rows(name, what):
+    """Of what needs no peer: nobody else's time is in it."""
     def rows(bench):
         got = single.latency(bench, name)
-        mine, theirs = got['rdmeter'], got['perftest']
-        most = theirs + got['ordered'] if theirs else None
-        yield Row(f'{what} latency, p50: of perftest and a clock read', ns(mine['p50']), ns(most),
-                  percent(mine['p50'] / most) if most else '-', '-', '<= 100 %',
-                  mine['p50'] <= most if most else None, 'no perftest')
-        yield Row(f'{what} latency, a whole sample', f'{mine["cpu"]:.1f} ns',
-                  f'wall {mine["wall"]:.1f} ns', '-', '-', '<= 40 ns', mine['cpu'] <= 40)
+        mine, bare = got['rdmeter'], got['bare']
+        yield latency_row(got, what)
+        yield Row(f'{what} latency, a whole sample: of bare',
+                  f'{mine["cpu"]:.1f} ns, wall {mine["wall"]:.1f}', ns(bare['cpu_ns']),
+                  percent(bare['cpu_ns'] / mine['cpu']) if mine['cpu'] else '-',
+                  percent(1e9 / bare['rate'] / mine['wall']), '<= 40 ns', mine['cpu'] <= 40)
         if name == 'read lat':
             yield Row('a clock read: plain, ordered', ns(got['plain']), ns(got['ordered']),
                       why='for information')
+    return rows
+
+
+def pingpong_rows(name, what):
+    """Two processes that wait for each other, each on a CPU of its own."""
+    def rows(bench):
+        row = latency_row(single.latency(bench, name), what, 0.5)
+        if single.cpus() < 2:
+            row.held, row.why = None, 'one CPU'
+        yield row
     return rows
 
 
@@ -213,8 +233,11 @@ def accuracy_rows(clock, what):
 
 # A name, for --only, and what yields its rows.
 OTHERS = [
-    ('latency read', latency_rows('read lat', 'read')),
-    ('latency cas', latency_rows('cas lat', 'cas')),
+    ('latency read', roundtrip_rows('read lat', 'read')),
+    ('latency cas', roundtrip_rows('cas lat', 'cas')),
+    ('latency fadd', roundtrip_rows('fadd lat', 'fadd')),
+    ('latency write', pingpong_rows('write lat', 'write')),
+    ('latency send', pingpong_rows('send lat', 'send')),
     ('16 queue pairs', qp_rows(16)),
     ('256 queue pairs', qp_rows(256)),
     ('4,096 queue pairs', qp_rows(4096)),

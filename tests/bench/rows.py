@@ -81,6 +81,8 @@ GROUPS = [
     Group('read lat', 'read', 'lat', size=8, bare='lat', perftest=('ib_read_lat', '-s', '8')),
     Group('cas lat', 'cas', 'lat', size=8, bare='lat',
           perftest=('ib_atomic_lat', '-A', 'CMP_AND_SWAP')),
+    Group('fadd lat', 'fadd', 'lat', size=8, bare='lat',
+          perftest=('ib_atomic_lat', '-A', 'FETCH_AND_ADD')),
     streaming('write, sampled', 'write', 1, counted_only=True,
               variants=(('', ('--samples', '/dev/null')),)),
     streaming('write, posted by calls', 'write', 1, counted_only=True,

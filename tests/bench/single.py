@@ -63,18 +63,20 @@ def perftest_latency(bench, g):
 
 
 def latency(bench, name):
-    """{'rdmeter': {p50, wall, cpu}, 'perftest': {p50} or None, 'clock': ns, 'ordered': ns}"""
+    """By program: {p50, wall, cpu}, {cpu_ns, rate}, p50 or None; and what clock reads take."""
     g = group(name)
-    messages = max(int(bench.args.seconds * 1e9 / 50), 2000)
+    messages = min(max(int(bench.args.seconds * 1e9 / 50), 2000), g.most)
     base = run_rdmeter(bench, g, (), 100)['client']['cpu']
-    measures = {'rdmeter': lambda: rdmeter_latency(bench, g, messages, base)}
+    measures = {'rdmeter': lambda: rdmeter_latency(bench, g, messages, base),
+                'bare': lambda: run_bare(bench, g, (), messages)['client']}
     if bench.perftest:
         measures['perftest'] = lambda: perftest_latency(bench, g)
     got = alternate(bench, measures)
     plain, ordered = clock_cost(bench)
     mine = {key: middle(got['rdmeter'], key) for key in ('p50', 'wall', 'cpu')}
+    bare = {key: middle(got['bare'], key) for key in ('cpu_ns', 'rate')}
     theirs = middle(got['perftest'], 'p50') if bench.perftest else None
-    return {'rdmeter': mine, 'perftest': theirs, 'plain': plain, 'ordered': ordered}
+    return {'rdmeter': mine, 'bare': bare, 'perftest': theirs, 'plain': plain, 'ordered': ordered}
 
 
 # ---- one way of running rdmeter beside another

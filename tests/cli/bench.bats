@@ -33,7 +33,7 @@ tamper() {
 	[ "$code" -eq 0 ] || { cat err; false; }
 	! grep -E 'failed|Traceback' out err
 	rows instance >long
-	[ "$(wc -l <long)" -eq 35 ]
+	[ "$(wc -l <long)" -eq 36 ]
 	# Three senders' variants, a receiver, both latencies: rates of rdmeter and bare, no perftest.
 	for name in 'write, signal 1, stamp all' 'write, lists of 16, stamp off' \
 		'cas, signal 100' 'send, signal 100, receiver' 'send both ways, signal 100' \
@@ -52,6 +52,7 @@ tamper() {
 	done
 	[ "$(grep -c 'stamp all: of bare' short)" -eq 5 ]
 	for name in 'read latency, p50' 'cas latency, a whole sample' 'a clock read' \
+		'fadd latency, a whole sample' 'write latency, p50' 'send latency, p50' \
 		'16 queue pairs' '256 queue pairs' '4,096 queue pairs' 'set-up of 1,024 .* less verbs' \
 		'set-up of 1,024 .* of perftest' 'set-up of 4,096' 'start: exec' 'memory of 2e\+03' \
 		'read of a device 100 us late, virtual clock' 'read of a device .*, real clock'; do
