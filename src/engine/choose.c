@@ -6,17 +6,27 @@
 #include "engine/roundtrip.h"
 #include "engine/stream.h"
 
+bool lane_is_only_reached(const struct op *op, enum lane_role role)
+{
+	if (op_is_local(op))
+		return false;
+	return (role == LANE_RECEIVER && !op->receives) ||
+	       (role == LANE_RESPONDER && op->reply == COMPLETION);
+}
+
 lane_loop lane_choose(const struct lane *l, const struct op *op, enum lane_role role)
 {
 	bool paced = l->pace.active || l->pace.gap;
 
 	if (op_is_local(op))
 		return cycle_choose(l);
+	if (lane_is_only_reached(op, role))
+		return NULL;
 	switch (role) {
 	case LANE_SENDER:
 		return l->pace.active ? stream_paced : stream_sender(l);
 	case LANE_RECEIVER:
-		return op->receives ? stream_receiver(l) : NULL;
+		return stream_receiver(l);
 	case LANE_DUPLEX:
 		if (l->pace.active)
 			return stream_paced;
@@ -26,7 +36,7 @@ lane_loop lane_choose(const struct lane *l, const struct op *op, enum lane_role 
 			return roundtrip_loop(l, paced);
 		return pingpong_initiator(l, op->reply, paced);
 	case LANE_RESPONDER:
-		return op->reply == COMPLETION ? NULL : pingpong_responder(l, op->reply);
+		return pingpong_responder(l, op->reply);
 	}
 	return NULL;
 }

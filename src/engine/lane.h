@@ -276,11 +276,14 @@ enum lane_role {
 	LANE_DUPLEX,    /* bw: posts and is sent to */
 };
 
+/* Whether that side has nothing to do, as a write's target: no lane is needed. */
+bool lane_is_only_reached(const struct op *op, enum lane_role role);
+
 typedef void (*lane_loop)(struct lane *l);
 
 /*
- * The loop for a role; NULL when that side has nothing to do, as a write's target. The choice
- * among the instances is made here, once.
+ * The loop for a role; NULL when that side has nothing to do. The choice among the instances is
+ * made here, once.
  */
 lane_loop lane_choose(const struct lane *l, const struct op *op, enum lane_role role);
 

@@ -340,21 +340,13 @@ static int build_worker(struct row *r, struct worker *w, uint32_t number)
 	return rc;
 }
 
-/* A write's target is: whatever its lane would have, no loop would look at it. */
-static bool is_only_reached(const struct row *r)
-{
-	static const struct lane any;
-
-	return !lane_choose(&any, point_op(&r->point), role_of(r));
-}
-
 int load_build(struct row *r)
 {
 	const struct device *d = &r->session->device;
 	struct threads *t = &r->threads;
 	int rc;
 
-	if (is_only_reached(r))
+	if (lane_is_only_reached(point_op(&r->point), role_of(r)))
 		return 0;
 	rc = threads_alloc(t, r->shape.threads);
 	t->node = d->place.node;
