@@ -84,6 +84,16 @@ static inline uint64_t counter_read_ordered(void)
 }
 #endif
 
+/* In a loop that only waits. */
+static inline void cpu_relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
 /* Before the post that begins a sample. */
 static inline uint64_t clock_start(const struct clock *c)
 {
