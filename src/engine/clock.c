@@ -4,9 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 #define BATCHES 20
 #define BATCHES_MOST 10000 /* until a coarse clock has made a step */
@@ -16,33 +13,19 @@
 #if defined(__x86_64__)
 #define COUNTER_NAME "tsc"
 #define CLOCKSOURCE "tsc"
-
-/* CPUID 80000007h, EDX bit 8: the counter runs at one rate in every power state. */
-static bool counter_invariant(void)
-{
-	unsigned int a, b, c, d;
-
-	return __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & (1U << 8));
-}
 #elif defined(__aarch64__)
 #define COUNTER_NAME "cntvct"
 #define CLOCKSOURCE "arch_sys_counter"
-
-static bool counter_invariant(void)
-{
-	return true; /* the architecture says so */
-}
 #else
 #define COUNTER_NAME "none"
 #define CLOCKSOURCE "none"
-
-static bool counter_invariant(void)
-{
-	return false;
-}
 #endif
 
-/* The kernel's watchdog knows of counters that differ between CPUs; its choice is ours. */
+/*
+ * The kernel's watchdog knows of counters that differ between CPUs; its choice is ours. Then
+ * CLOCK_MONOTONIC_RAW is this counter too, so that nothing is gained by asking CPUID for the
+ * invariant one as well: a virtual machine may lack that flag, and the slower clock is not better.
+ */
 static bool kernel_trusts_counter(void)
 {
 	FILE *f = fopen("/sys/devices/system/clocksource/clocksource0/current_clocksource", "re");
@@ -140,7 +123,7 @@ static void take_reads(struct clock *c, const struct reads *r)
 void clock_begin(struct clock *c)
 {
 	*c = (struct clock){ .mult = 1ULL << CLOCK_SHIFT };
-	c->counter = counter_invariant() && kernel_trusts_counter();
+	c->counter = kernel_trusts_counter();
 	if (c->counter)
 		c->from = read_pairs();
 }

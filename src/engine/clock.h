@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The clock of the measured loops: the CPU's cycle counter where it is invariant and the kernel
- * itself trusts it, else CLOCK_MONOTONIC_RAW. Loops keep ticks; only differences are converted.
+ * The clock of the measured loops: the CPU's cycle counter where the kernel itself keeps time by
+ * it, else CLOCK_MONOTONIC_RAW. Loops keep ticks; only differences are converted.
  */
 #ifndef RDMETER_ENGINE_CLOCK_H
 #define RDMETER_ENGINE_CLOCK_H
