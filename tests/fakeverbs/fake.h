@@ -324,16 +324,31 @@ struct fake_wqe {
 	struct ibv_sge sge[FAKE_SGE];
 };
 
+/* Of a queue pair in null mode: what every post needs fills one line, and it needs nothing else. */
+struct null_state {
+	_Alignas(64) struct null_ring *ring; /* NULL: not that mode */
+	bool fast, all_signalled;
+	uint32_t imm_mask;
+	uint64_t sent, taken;
+	struct shared_qp *peer;
+	uint32_t *imm_out; /* the peer's ring */
+	struct node *node;
+	unsigned char *base;
+	uint32_t rkey; /* of the memory that base is for */
+	uint64_t taken_here;
+};
+
 struct fake_qp {
 	union {
 		struct ibv_qp verbs;
 		struct ibv_qp_ex ex; /* begins with the same */
 	};
+	struct null_state null;
 	struct shared_qp *shared;
+	bool sq_sig_all, active;
 	uint32_t index, sq_size, max_inline, max_sge, max_recv_sge, sge_most, max_rd_atomic, timeout, retry_cnt, rnr_retry;
 	struct ibv_ah_attr ah;
 	uint32_t pkey_index;
-	bool sq_sig_all, active;
 	struct fake_wqe *sq;
 	unsigned char *inline_data; /* max_inline bytes for each slot */
 	uint64_t posted, executed, retired, freed; /* requests */
@@ -341,7 +356,6 @@ struct fake_qp {
 	uint64_t retry_at, last_due;
 	uint32_t unanswered, rnr_retries;
 	struct fake_qp *next_active;
-	struct null_state *null;
 	struct fake_calls *calls; /* NULL: not made for that */
 	uint64_t by_calls;        /* requests */
 };

@@ -27,19 +27,6 @@ struct null_ring {
 	struct null_entry entry[];
 };
 
-struct null_state {
-	bool fast;
-	struct null_ring *ring;
-	struct shared_qp *peer;
-	struct node *node;
-	uint32_t *imm_out; /* the peer's ring */
-	uint32_t imm_mask;
-	uint64_t sent, taken;
-	uint32_t rkey; /* of the memory that base is for */
-	unsigned char *base;
-	uint64_t taken_here;
-};
-
 /* Immediate data on their way to a queue pair; both sides are to have the same settings. */
 static uint32_t imm_ring(void)
 {
@@ -70,15 +57,13 @@ bool null_create_qp(struct fake_qp *q)
 	struct null_ring *r = ((struct fake_cq *)q->verbs.recv_cq)->null;
 	struct fake_qp **grown = realloc(r->receiver, (r->receivers + 1) * sizeof(*grown));
 
-	q->null = calloc(1, sizeof(*q->null));
 	if (!grown)
 		return false;
 	r->receiver = grown;
 	r->receiver[r->receivers++] = q;
-	if (!q->null)
-		return false;
-	q->null->ring = ((struct fake_cq *)q->verbs.send_cq)->null;
-	q->null->imm_mask = imm_ring() - 1;
+	q->null.ring = ((struct fake_cq *)q->verbs.send_cq)->null;
+	q->null.all_signalled = q->sq_sig_all;
+	q->null.imm_mask = imm_ring() - 1;
 	fabric_lock();
 	q->shared->imm_ring = heap_alloc(imm_ring() * sizeof(uint32_t));
 	fabric_unlock();
@@ -89,7 +74,7 @@ void null_destroy_qp(struct fake_qp *q)
 {
 	struct null_ring *r;
 
-	if (!q->null)
+	if (!q->null.ring)
 		return;
 	r = ((struct fake_cq *)q->verbs.recv_cq)->null;
 	for (uint32_t i = 0; i < r->receivers; i++)
@@ -98,19 +83,17 @@ void null_destroy_qp(struct fake_qp *q)
 	fabric_lock();
 	heap_free(q->shared->imm_ring, imm_ring() * sizeof(uint32_t));
 	fabric_unlock();
-	free(q->null);
 }
 
 void null_leave(struct fake_qp *q)
 {
-	if (q->null)
-		q->null->fast = false;
+	q->null.fast = false;
 }
 
 /* Cold: whether it has done enough the checked way, and has nothing on its way there. */
 static bool __attribute__((noinline)) goes_fast(struct fake_qp *q)
 {
-	struct null_state *s = q->null;
+	struct null_state *s = &q->null;
 
 	if (q->verbs.qp_type != IBV_QPT_RC || q->messages < script.checked || q->retired != q->posted ||
 	    atomic_load(&q->shared->state) != IBV_QPS_RTS)
@@ -131,7 +114,7 @@ static bool __attribute__((noinline)) goes_fast(struct fake_qp *q)
 /* Where a remote address is here; a region is looked up once. */
 static void *remote_at(struct fake_qp *q, uint32_t rkey, uint64_t address)
 {
-	struct null_state *s = q->null;
+	struct null_state *s = &q->null;
 
 	if (__builtin_expect(rkey != s->rkey, 0)) {
 		struct fake_access a = {
@@ -189,7 +172,7 @@ static uint64_t taken_before(const struct ibv_send_wr *wr, uint64_t sent)
 int null_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct fake_qp *q = (struct fake_qp *)verbs;
-	struct null_state *s = q->null;
+	struct null_state *s = &q->null;
 	struct null_ring *r = s->ring;
 	uint64_t sent = s->sent;
 
@@ -208,7 +191,7 @@ int null_post_send(struct ibv_qp *verbs, struct ibv_send_wr *wr, struct ibv_send
 			s->imm_out[sent & s->imm_mask] = wr->imm_data;
 			need = taken_before(wr, ++sent);
 		}
-		if (wr->send_flags & IBV_SEND_SIGNALED || q->sq_sig_all)
+		if (wr->send_flags & IBV_SEND_SIGNALED || s->all_signalled)
 			r->entry[r->tail++ & r->mask] = (struct null_entry){
 				.wr_id = wr->wr_id, .need = need, .qp = q, .opcode = wr->opcode,
 			};
@@ -245,7 +228,7 @@ static int take_receives(struct fake_qp *q, int n, struct ibv_wc *wc)
 	struct shared_recv *ring = node_at(own, s->rq);
 	const uint32_t *imm = node_at(own, s->imm_ring);
 	uint64_t sent = atomic_load_explicit(&s->sent, memory_order_acquire);
-	uint64_t taken = q->null->taken_here, at;
+	uint64_t taken = q->null.taken_here, at;
 	int i;
 
 	if (taken >= sent)
@@ -265,10 +248,10 @@ static int take_receives(struct fake_qp *q, int n, struct ibv_wc *wc)
 		wc[i].opcode = IBV_WC_RECV;
 		wc[i].qp_num = s->qpn;
 		wc[i].wc_flags = IBV_WC_WITH_IMM;
-		wc[i].imm_data = imm[taken++ & q->null->imm_mask];
+		wc[i].imm_data = imm[taken++ & q->null.imm_mask];
 	}
 	if (i) {
-		q->null->taken_here = taken;
+		q->null.taken_here = taken;
 		s->received += (uint64_t)i;
 		atomic_store_explicit(&s->taken, taken, memory_order_release);
 	}
@@ -277,7 +260,7 @@ static int take_receives(struct fake_qp *q, int n, struct ibv_wc *wc)
 
 static bool is_there(const struct null_entry *e)
 {
-	struct null_state *s = e->qp->null;
+	struct null_state *s = &e->qp->null;
 
 	if (s->taken < e->need)
 		s->taken = atomic_load_explicit(&s->peer->taken, memory_order_acquire);
@@ -298,7 +281,7 @@ int null_poll(struct ibv_cq *verbs, int n, struct ibv_wc *wc)
 		wc[i].wr_id = e->wr_id;
 		wc[i].status = IBV_WC_SUCCESS;
 		wc[i].opcode = (enum ibv_wc_opcode)e->opcode;
-		wc[i].qp_num = e->qp->shared->qpn;
+		wc[i].qp_num = e->qp->verbs.qp_num;
 	}
 	for (uint32_t k = 0; k < r->receivers && i < n; k++) {
 		r->turn = r->turn + 1 < r->receivers ? r->turn + 1 : 0;

@@ -159,11 +159,12 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 
 	if (!error)
 		error = check_caps(attr);
-	q = error ? NULL : calloc(1, sizeof(*q));
+	q = error ? NULL : aligned_alloc(64, sizeof(*q));
 	if (!q) {
 		errno = error ? error : ENOMEM;
 		return NULL;
 	}
+	memset(q, 0, sizeof(*q));
 	q->verbs = (struct ibv_qp){
 		.context = pd->context, .qp_context = attr->qp_context, .pd = pd,
 		.send_cq = attr->send_cq, .recv_cq = attr->recv_cq, .qp_type = attr->qp_type,
