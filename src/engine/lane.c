@@ -10,6 +10,7 @@
 #define WINDOW_STRETCH 10      /* ...up to so many times its length */
 #define OPEN_CHECK_NS 20000    /* how often a warm lane looks whether it may open; see lane_clock */
 #define INTERVAL_NS 100000000
+#define NEAR_CACHE (256 << 10) /* bytes: a quarter of what second-level caches have today */
 #define QUIET_NS 100000000 /* without an arrival: what has not come is lost... */
 #define QUIET_MOST_NS 1000000000 /* ...and at the latest then */
 #define CAUSE_WAIT_NS 20000000
@@ -243,6 +244,7 @@ void lane_begin(struct lane *l)
 	l->burst = l->qps == 1 ? UINT32_MAX : l->batch > LANE_BURST ? l->batch : LANE_BURST;
 	for (uint32_t i = 0; i < l->qps; i++)
 		prepare_ring(l, &l->qp[i]);
+	l->far = (uint64_t)l->qps * l->wr_count * sizeof(struct ibv_send_wr) > NEAR_CACHE;
 	l->state = STATE_WARMING;
 	l->histogram = l->spare;
 	l->interval = clock_ticks(&l->clock, INTERVAL_NS);

@@ -200,6 +200,7 @@ struct lane {
 	const struct lane_content *content; /* NULL: messages are not verified one by one */
 	struct lane_cycle *cycle; /* of an operation that needs no peer; else NULL */
 	struct lane_shared *shared; /* NULL: each queue pair has its own receives */
+	bool far;                 /* its queue pairs' requests are more than near caches hold */
 	uint64_t let_come;        /* ticks that a receiver waits where few have come; may be 0 */
 	uint32_t recv_batch;      /* receives that are given back at a time, at least */
 	struct lane_rest *rest;   /* NULL: it never sleeps. Only the sleeping instances look */

@@ -72,6 +72,21 @@ static void let_come(const struct lane *l)
 		cpu_relax();
 }
 
+/*
+ * What the next visit needs of q and the one after it, while this visit goes on: with thousands of
+ * queue pairs none of it is in a near cache. What a device keeps of them is its own affair.
+ */
+always_inline void fetch(const struct lane_qp *q)
+{
+	const struct ibv_send_wr *wr = q->wr + q->at;
+
+	__builtin_prefetch(q + 1);
+	__builtin_prefetch(&q[1].stamps);
+	__builtin_prefetch(q->qp);
+	for (int i = 0; i < LANE_BURST; i++)
+		__builtin_prefetch(wr + i);
+}
+
 /* Keeps the load on until the stop word says otherwise, or what was to be sent is. */
 always_inline void load(struct lane *l, const struct traits t)
 {
@@ -92,6 +107,8 @@ always_inline void load(struct lane *l, const struct traits t)
 				const uint64_t posted = g->qp[i].posted;
 				int n;
 
+				if (l->far)
+					fetch(&g->qp[i + 1 < g->qps ? i + 1 : 0]);
 				if (!t.paced && fill_window(l, &g->qp[i], t))
 					return;
 				quiet &= g->qp[i].posted == posted;
