@@ -136,6 +136,12 @@ static void calibrate(struct clock *c)
 	while (clock_raw_ns() - c->from.ns < CLOCK_LEAST_NS)
 		;
 	to = read_pairs();
+	/* Set back, as where a machine is suspended or moved: the rate is still the same. */
+	if (to.ticks <= c->from.ticks) {
+		c->from = to;
+		c->counter &= c->calibrated;
+		return;
+	}
 	mult = clock_mult(&c->from, &to);
 	if (c->calibrated)
 		c->drift_ppm = fabs((double)mult - (double)c->mult) / (double)c->mult * 1e6;

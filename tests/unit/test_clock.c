@@ -144,6 +144,31 @@ static void over_all_the_time(void **state)
 	assert_true(c.drift_ppm == 0);
 }
 
+/* A counter that begins anew keeps its rate, and one that does so before it has one is not used. */
+static void set_back(void **state)
+{
+	struct clock c, fresh;
+	uint64_t mult;
+
+	(void)state;
+	clock_begin(&c);
+	if (!c.counter)
+		return;
+	fresh = c;
+	clock_calibrate(&c);
+	mult = c.mult;
+	c.from.ticks += UINT64_C(1) << 50;
+	clock_calibrate(&c);
+	assert_true(c.counter);
+	assert_true(c.mult == mult);
+	assert_true(c.drift_ppm == 0);
+	assert_true(c.from.ticks < UINT64_C(1) << 50 || c.from.ticks <= clock_stop(&c));
+	fresh.from.ticks += UINT64_C(1) << 50;
+	clock_calibrate(&fresh);
+	assert_false(fresh.counter);
+	assert_true(fresh.mult == UINT64_C(1) << 32);
+}
+
 /* Goes forwards, whichever of the two reads comes first. */
 static void monotonic(const struct clock *c)
 {
@@ -224,6 +249,7 @@ int main(void)
 		cmocka_unit_test(rate_between),
 		cmocka_unit_test(calibrated),
 		cmocka_unit_test(over_all_the_time),
+		cmocka_unit_test(set_back),
 		cmocka_unit_test(both_sources),
 		cmocka_unit_test(refining),
 	};
