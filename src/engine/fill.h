@@ -50,12 +50,12 @@ always_inline void ask(const struct lane *l, struct lane_qp *q, struct ibv_send_
 always_inline int post(struct lane *l, struct lane_qp *q, struct ibv_qp *qp,
 		       struct ibv_send_wr *first, uint64_t posted, const struct traits t)
 {
-	struct ibv_send_wr *bad;
+	struct ibv_send_wr *bad = first;
 	int rc = t.calls ? calls_post(q->ex, first) : ibv_post_send(qp, first, &bad);
 
 	if (__builtin_expect(rc, 0)) {
 		q->posted = posted;
-		lane_refused(l, q, first, t.calls ? first : bad, rc);
+		lane_refused(l, q, first, bad, rc);
 	}
 	return rc;
 }
@@ -91,7 +91,8 @@ always_inline uint32_t ask_within(const struct lane *l, struct lane_qp *q, struc
  *
  * The ring is linked and flagged beforehand (lane_begin()). Only what makes this list differ is
  * written, and afterwards taken back: where it ends, and which requests ask. A request that does
- * not ask keeps an old wr_id, which nothing reads.
+ * not ask keeps an old wr_id, which nothing reads. With t.each only the short list that may end a
+ * queue pair's messages comes here; the ring is not as before then, and nothing follows.
  */
 always_inline int post_list(struct lane *l, struct lane_qp *q, uint32_t k, bool must_signal,
 			    const struct traits t)

@@ -221,7 +221,7 @@ void lane_edge(struct lane *l, uint64_t now)
 }
 
 /*
- * As stream.c wants them: posts of which each asks by its last request, or a list that goes on for
+ * As fill.h wants them: posts of which each asks by its last request, or a list that goes on for
  * ever and in which nothing asks.
  */
 static void prepare_ring(const struct lane *l, struct lane_qp *q)
@@ -244,7 +244,8 @@ void lane_begin(struct lane *l)
 	l->burst = l->qps == 1 ? UINT32_MAX : l->batch > LANE_BURST ? l->batch : LANE_BURST;
 	for (uint32_t i = 0; i < l->qps; i++)
 		prepare_ring(l, &l->qp[i]);
-	l->far = (uint64_t)l->qps * l->wr_count * sizeof(struct ibv_send_wr) > NEAR_CACHE;
+	l->far = l->qps > 1 &&
+		 (uint64_t)l->qps * l->wr_count * sizeof(struct ibv_send_wr) >= NEAR_CACHE;
 	l->state = STATE_WARMING;
 	l->histogram = l->spare;
 	l->interval = clock_ticks(&l->clock, INTERVAL_NS);
@@ -479,11 +480,15 @@ void lane_reap(struct lane *l, struct lane_group *g)
 	if (n < 0)
 		lane_failed_call(l, LANE_POLL_FAILED, n);
 	for (int i = 0; i < n; i++) {
-		struct lane_qp *q = &l->qp[wrid_qp(wc[i].wr_id)];
+		struct lane_qp *q = lane_owner(l, wc[i].wr_id);
 		uint64_t done;
 
 		if (wc[i].status != IBV_WC_SUCCESS) {
 			lane_failed(l, &wc[i], false);
+			return;
+		}
+		if (!q) {
+			lane_stray(l, l->qp);
 			return;
 		}
 		done = lane_done(l, q, wc[i].wr_id);

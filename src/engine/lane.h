@@ -68,7 +68,7 @@ struct lane_mark {
 };
 
 /* wr_id: which queue pair, how many of its requests are done once this one is, and two marks. */
-#define WRID_SEQ ((1ULL << 48) - 1)
+#define WRID_SEQ ((1ULL << 48) - 1) /* 16 days of 200 million messages a second */
 #define WRID_QP_SHIFT 48
 #define WRID_QP_MASK 0x3fffULL
 #define WRID_STAMPED (1ULL << 63)
@@ -421,6 +421,12 @@ static inline uint64_t lane_clock(struct lane *l)
 	else if (since < l->clock_apart / 4 && l->clock_every < LANE_CLOCK)
 		l->clock_every *= 2;
 	return now;
+}
+
+/* Whose request it was; NULL: none of the lane's. */
+static inline struct lane_qp *lane_owner(const struct lane *l, uint64_t wr_id)
+{
+	return __builtin_expect(wrid_qp(wr_id) < l->qps, 1) ? &l->qp[wrid_qp(wr_id)] : NULL;
 }
 
 /*

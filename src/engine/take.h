@@ -86,8 +86,14 @@ always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, con
 			continue;
 		}
 		if (!r.q || wrid_qp(id) != r.q->index) {
+			struct lane_qp *q = lane_owner(l, id);
+
 			settle(l, &r, t);
-			r = reap_of(&l->qp[wrid_qp(id)]);
+			if (!q) {
+				lane_stray(l, l->qp);
+				return -1;
+			}
+			r = reap_of(q);
 		}
 		done = (id - r.at) & WRID_SEQ;
 		if (__builtin_expect(done - 1 >= r.out, 0)) {
@@ -95,7 +101,7 @@ always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, con
 			lane_stray(l, r.q);
 			return -1;
 		}
-		r.at += done;
+		r.at = wrid_make(r.q->index, id);
 		r.out -= done;
 		if (t.stamped && id & WRID_STAMPED)
 			now = take_stamp(l, r.q, id, now, t);
@@ -154,10 +160,15 @@ always_inline int take_receives(struct lane *l, const struct ibv_wc *wc, int n,
 {
 	for (const struct ibv_wc *const end = wc + n; wc < end;) {
 		const struct ibv_wc *const first = wc;
-		struct lane_qp *q = &l->qp[wrid_qp(first->wr_id)];
-		uint64_t before = q->received;
+		struct lane_qp *q = lane_owner(l, first->wr_id);
+		uint64_t before;
 		int rc;
 
+		if (!q) {
+			lane_stray(l, l->qp);
+			return -1;
+		}
+		before = q->received;
 		for (; wc < end && wc->wr_id == first->wr_id && wc->status == IBV_WC_SUCCESS; wc++)
 			if (t.looked | t.lossy)
 				take_receive(l, q, wc, t);

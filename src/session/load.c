@@ -253,12 +253,13 @@ static enum lane_role role_of(const struct row *r)
 }
 
 /*
- * How long a receiver may wait for more: not until its receives are used up by messages that come
- * faster than any queue pair's do, 4 ns after each other, nor longer than a microsecond.
+ * How long a receiver may wait for more: not until the receives that it has posted at least are
+ * used up by messages that come faster than any queue pair's do, 4 ns after each other, nor longer
+ * than a microsecond.
  */
-static uint64_t wait_of(uint64_t rx_depth)
+static uint64_t wait_of(const struct point *p)
 {
-	uint64_t ns = rx_depth * 4;
+	uint64_t ns = 4 * (p->rx_depth.value - p->recv_batch.value + 1);
 
 	return ns < 1000 ? ns : 1000;
 }
@@ -282,7 +283,7 @@ static void fill_lane(struct row *r, struct worker *w)
 	if (r->local.base)
 		l->wr_count = (uint32_t)round_up(l->batch, r->local.slots / r->queues.count);
 	set_polls(r, l);
-	l->let_come = clock_ticks(&l->clock, wait_of(p->rx_depth.value));
+	l->let_come = clock_ticks(&l->clock, wait_of(p));
 	l->recv_batch = (uint32_t)p->recv_batch.value;
 	if (r->target.base)
 		l->recv_count = (uint32_t)round_up(l->recv_batch + l->poll_receives,

@@ -516,7 +516,7 @@ static void open_lane(struct sim *s)
 		.wr_count = pingpong ? 1 : p->predicts ? p->depth : ring_of(s),
 		.poll_sends = (uint32_t)sim_draw(&s->random, 1, LANE_POLL),
 		.poll_receives = (uint32_t)sim_draw(&s->random, 1, LANE_POLL),
-		.recv_batch = p->recv_batch,
+		.recv_batch = p->recv_batch, .let_come = sim_draw(&s->random, 0, 40),
 		.recv_count = (uint32_t)sim_draw(&s->random, LANE_POLL + p->recv_batch, SIM_RING),
 		.stamp_mask = p->stamp ? p->stamp - 1 : LANE_NO_STAMPS, .stamp_ring = ring - 1,
 		.immediate = p->immediate, .predicts = p->predicts, .shares_target = p->shared,

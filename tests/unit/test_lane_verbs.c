@@ -99,6 +99,24 @@ static void drain_retires_the_tail(void **state)
 	assert_true(reached(f) & LANE_SENT);
 }
 
+/* The lane has queue pairs 0 and 1. */
+static void of_no_queue_pair(void **state)
+{
+	struct fixture *f = *state;
+	struct lane *l = &f->lane;
+
+	use_qps(f, 2, 2);
+	lane_begin(l);
+	f->qp[0].posted = f->qp[1].posted = 10;
+	f->qp[0].completed = f->qp[1].completed = 4;
+	to_poll[0][0] = (struct ibv_wc){ .wr_id = wrid_make(2, 5), .qp_num = 100 };
+	left_to_poll[0] = 1;
+	lane_drain_sends(l);
+	assert_int_equal(l->error.kind, LANE_STRAY);
+	assert_int_equal(f->qp[0].completed, 4);
+	assert_int_equal(f->qp[1].completed, 4);
+}
+
 static void drain_sees_a_failure(void **state)
 {
 	struct fixture *f = *state;
@@ -376,6 +394,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		VERBS_TEST(drain_retires_the_tail),
+		VERBS_TEST(of_no_queue_pair),
 		VERBS_TEST(drain_sees_a_failure),
 		VERBS_TEST(post_failure_is_kept),
 		VERBS_TEST(cause_of_a_flush),
