@@ -173,8 +173,10 @@ always_inline int post_plain(struct lane *l, struct lane_qp *q, uint32_t n, cons
 			int rc;
 
 			if (t.each)
-				wr[step - 1].wr_id = id += step;
+				wr[step - 1].wr_id = (id += step) | (t.timed ? WRID_STAMPED : 0);
 			touch_run(l, q, wr, step, posted, t);
+			if (t.timed)
+				q->stamps[id & l->stamp_ring] = clock_start(&l->clock);
 			rc = post(l, q, qp, wr, posted, t);
 			if (__builtin_expect(rc, 0))
 				return rc;
@@ -219,7 +221,7 @@ always_inline int fill_by_runs(struct lane *l, struct lane_qp *q, uint32_t n, bo
 
 		if (!t.each)
 			plain = l->signal - q->unsignalled - 1;
-		else if (t.stamped)
+		else if (t.stamped && !t.timed)
 			plain = (0 - q->signalled) & l->stamp_mask;
 		if (plain >= n)
 			plain = n - (!t.each && last_asks);

@@ -9,7 +9,7 @@
 #include "engine/take.h"
 #include "engine/traits.h"
 
-#define LET_COME_MOST 64 /* turns, should the clock stand still */
+#define LET_COME_MOST 200 /* turns, should the clock stand still */
 
 /* One poll of either queue of a group. Positive: something came; -1: the lane has failed. */
 always_inline int poll_sends(struct lane *l, struct lane_group *g, const struct traits t)
@@ -200,6 +200,11 @@ SENDERS(send, .stamped = false)
 SENDERS(send_stamped, .stamped = true)
 SENDERS(cas, .predicts = true)
 SENDERS(cas_stamped, .predicts = true, .stamped = true)
+SENDERS(calls, .calls = true, .predicts = l->predicts, .stamped = is_stamped(l))
+
+SENDER(send_timed, .each = true, .stamped = true, .timed = true)
+SENDER(send_timed_list, .each = true, .stamped = true, .timed = true, .lists = true)
+SENDER(cas_timed, .predicts = true, .each = true, .stamped = true, .timed = true)
 
 /* What all else takes is more than looking up what there is to do. */
 static void send_otherwise(struct lane *l)
@@ -215,8 +220,12 @@ lane_loop stream_sender(const struct lane *l)
 {
 	const bool lists = l->batch > 1, each = lane_each_asks(l), stamped = is_stamped(l);
 
-	if (l->rest || l->samples || l->calls || is_made(l))
+	if (l->rest || l->samples || is_made(l))
 		return send_otherwise;
+	if (l->calls)
+		return calls_instances[lists][each];
+	if (each && l->stamp_mask == 0 && !(l->predicts && lists))
+		return l->predicts ? cas_timed : lists ? send_timed_list : send_timed;
 	if (l->predicts)
 		return (stamped ? cas_stamped_instances : cas_instances)[lists][each];
 	return (stamped ? send_stamped_instances : send_instances)[lists][each];

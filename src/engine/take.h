@@ -62,8 +62,8 @@ always_inline struct reaped reap_of(struct lane_qp *q)
 /*
  * Takes n completions of sends; 0, or -1 after the lane has failed. Most are of the queue pair that
  * the one before was of, and retire no more of it than is outstanding: as many as the difference
- * of both numbers. All others differ by more than that: those of another queue pair, stamped ones,
- * and whatever is none of ours.
+ * of both numbers. All others differ by more than that: those of another queue pair, stamped ones
+ * unless all are, and whatever is none of ours.
  */
 always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, const struct traits t)
 {
@@ -72,7 +72,7 @@ always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, con
 	uint64_t now = 0;
 
 	for (; wc < end; wc++) {
-		const uint64_t id = wc->wr_id;
+		const uint64_t id = t.timed ? wc->wr_id & ~WRID_STAMPED : wc->wr_id;
 		uint64_t done = id - r.at;
 
 		if (__builtin_expect(wc->status != IBV_WC_SUCCESS, 0)) {
@@ -83,6 +83,8 @@ always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, con
 		if (done - 1 < r.out) {
 			r.at = id;
 			r.out -= done;
+			if (t.timed)
+				now = take_stamp(l, r.q, id, now, t);
 			continue;
 		}
 		if (!r.q || wrid_qp(id) != r.q->index) {
@@ -103,7 +105,7 @@ always_inline int take_sends(struct lane *l, const struct ibv_wc *wc, int n, con
 		}
 		r.at = wrid_make(r.q->index, id);
 		r.out -= done;
-		if (t.stamped && id & WRID_STAMPED)
+		if (t.timed || (t.stamped && id & WRID_STAMPED))
 			now = take_stamp(l, r.q, id, now, t);
 	}
 	settle(l, &r, t);

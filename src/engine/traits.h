@@ -12,6 +12,7 @@ struct traits {
 	bool stamped; /* completion latencies are taken */
 	bool lists;   /* more than one request a post */
 	bool each;    /* lane_each_asks() */
+	bool timed;   /* ...and all of them are stamped */
 	bool sampled; /* and kept one by one */
 	bool paced;   /* messages leave by schedule */
 	bool predicts; /* compare-and-swap: each expects what the one before it left */

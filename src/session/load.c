@@ -254,14 +254,15 @@ static enum lane_role role_of(const struct row *r)
 
 /*
  * How long a receiver may wait for more: not until the receives that it has posted at least are
- * used up by messages that come faster than any queue pair's do, 4 ns after each other, nor longer
- * than a microsecond.
+ * used up by messages that come faster than any device's do, 8 ns after each other on one queue
+ * pair and 2 ns on all that share a queue, nor longer than two microseconds.
  */
 static uint64_t wait_of(const struct point *p)
 {
-	uint64_t ns = 4 * (p->rx_depth.value - p->recv_batch.value + 1);
+	uint64_t posted = p->rx_depth.value - p->recv_batch.value + 1;
+	uint64_t ns = (p->srq.value ? 2 : 8) * posted;
 
-	return ns < 1000 ? ns : 1000;
+	return ns < 2000 ? ns : 2000;
 }
 
 static void fill_lane(struct row *r, struct worker *w)
