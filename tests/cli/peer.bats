@@ -95,3 +95,7 @@ tens=10,10,10,10,10,10,10,10,10,10
 	runs 'p50 10,11 10,10'
 	grep -F '* write lat 64 B (too few): not explained yet.' table.md
 }
+
+@test "a run that printed a rate of nothing is dropped" {
+	verdict "messages/s $tens 10,10,10,10,10,10,10,10,10,0" '1.000 1.000-1.000 9 1 no worse'
+}
