@@ -36,8 +36,8 @@ REASONS = (
      'what a visit to a queue pair needs is not in a near cache: its requests (16 of 128 B, 8 '
      "MB for all), the lane's part of it and the device's, where a core has 1 MB. The next "
      "visit's are fetched while this one posts, which took 23.3 ns to 11.2. With `--slots 1 "
-     '--stamp off`, one request for each queue pair (0.5 MB), 4,096 take 9.7 ns and one 9.0; '
-     "with 16 requests 12.1 and 7.0: the rest is the requests' way from the cache that all "
+     '--stamp off`, one request for each queue pair (0.5 MB), 4,096 take 9.6 ns and one 8.8; '
+     "with 16 requests 10.0 and 6.8: the rest is the requests' way from the cache that all "
      'cores share.'),
     (r'^(write|read), signal 1, stamp all: of bare', 42,
      'a clock read for each message takes 9.8 ns by itself (its row is above), and a message '
