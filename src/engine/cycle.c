@@ -128,8 +128,7 @@ static int second_undo(struct lane *l, struct held *h)
 	return post_second(l, &wr);
 }
 
-static inline __attribute__((always_inline)) void body(struct lane *l, cycle_half make,
-						       cycle_half undo)
+always_inline void body(struct lane *l, cycle_half make, cycle_half undo)
 {
 	struct lane_qp *q = l->qp;
 	struct held h = { 0 };

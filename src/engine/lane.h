@@ -20,6 +20,8 @@
 #include "stats/measure.h"
 #include "stats/samples.h"
 
+#define always_inline static inline __attribute__((always_inline))
+
 #define LANE_POLL 64 /* completions a poll, at most */
 #define LANE_SPINS 1024 /* empty polls between looks at what is not the answer */
 #define LANE_BURST 16  /* messages a visit, when there are several queue pairs */

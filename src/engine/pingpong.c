@@ -15,8 +15,6 @@
 
 #include "engine/calls.h"
 
-#define always_inline static inline __attribute__((always_inline))
-
 /* What an instance does; constant in each of them but the one that looks them up. */
 struct how {
 	bool memory;  /* answers are seen in memory, not by receives */

@@ -8,8 +8,6 @@
 #include "engine/calls.h"
 #include "engine/wait.h"
 
-#define always_inline static inline __attribute__((always_inline))
-
 /* What an instance does; constant in each of them but the one that looks them up. */
 struct how {
 	bool predicts; /* compare-and-swaps: what each one finds is held against its own number */
@@ -49,8 +47,8 @@ static void __attribute__((noinline, cold)) settle(struct lane *l, struct taken 
 }
 
 /*
- * The request of operation n, from 0 on. In the wr_id the queue pair's part is 0: it is the lane's
- * first, and the only one.
+ * The request of operation n, from 0 on; that each asks for a completion is seen to by
+ * lane_begin(). In the wr_id the queue pair's part is 0: it is the lane's first, and the only one.
  */
 always_inline void make_one(struct lane_qp *q, struct ibv_send_wr *wr, uint64_t n,
 			    const struct how h)
@@ -94,13 +92,6 @@ always_inline int check_one(struct lane *l, struct lane_qp *q, uint32_t slot, ui
 	return l->error.kind == LANE_FINE ? 0 : -1;
 }
 
-/* All requests ask for a completion. */
-static void flag_ring(const struct lane *l, struct lane_qp *q)
-{
-	for (uint32_t i = 0; i < l->wr_count; i++)
-		q->wr[i].send_flags = IBV_SEND_SIGNALED;
-}
-
 always_inline void body(struct lane *l, const struct how h)
 {
 	struct lane_qp *const q = l->qp;
@@ -108,7 +99,6 @@ always_inline void body(struct lane *l, const struct how h)
 	struct taken last = { .ticks = NONE };
 	uint64_t n = 0;
 
-	flag_ring(l, q);
 	while (__builtin_expect(lane_stop(l) == LANE_RUN, 1) && n < l->limit) {
 		uint64_t begin, end;
 		struct ibv_wc wc;

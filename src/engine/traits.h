@@ -5,8 +5,6 @@
 
 #include <stdbool.h>
 
-#define always_inline static inline __attribute__((always_inline))
-
 struct traits {
 	bool sends, receives;
 	bool stamped; /* completion latencies are taken */

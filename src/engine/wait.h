@@ -6,8 +6,7 @@
 #include "engine/lane.h"
 
 /* 0 with a success in wc; -1: leave, because of an error or of ABORT. */
-static inline __attribute__((always_inline)) int lane_wait_one(struct lane *l, struct ibv_wc *wc,
-							       const bool sleeps)
+always_inline int lane_wait_one(struct lane *l, struct ibv_wc *wc, const bool sleeps)
 {
 	uint32_t spins = 0;
 	int n;
